@@ -20,7 +20,7 @@ import numpy as np
 
 from greville import DynamicOpium, ELMRegressor
 from greville.datasets import ecg
-from greville.tables import Stream, TableModel, Troubles
+from greville.tables import RowErrors, Stream, TableModel
 
 from .measure import Array
 
@@ -94,7 +94,7 @@ def error_of(rows: Rows, y: Array, *, follow: bool = True, **settings: Any) -> f
     model = TableModel("target", task="regression", **{"hidden": "stream", **settings})
     stream = Stream(model, follow=follow)
     lines = [{**row, "target": float(t)} for row, t in zip(rows, y, strict=True)]
-    answers = stream.answer(lines, 1, Troubles())
+    answers = stream.answer(lines, 1, RowErrors())
     predicted = [answer["prediction"] for answer in answers]
     return _rms(np.array(predicted[1:], float) - y[1:])
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv, parquet
 
-from greville.tables import Reading, Troubles, find_sources, read
+from greville.tables import Reading, RowErrors, find_sources, read
 
 CITIES = ["Bonn", "Kiel", "Ulm"]
 
@@ -61,8 +61,8 @@ def table_of(name):
     return csv.read_csv(name)
 
 
-def rows_of(path, how=None, troubles=None):
-    return list(read(find_sources([str(path)]), how or Reading(), troubles or Troubles()))
+def rows_of(path, how=None, row_errors=None):
+    return list(read(find_sources([str(path)]), how or Reading(), row_errors or RowErrors()))
 
 
 def shown_numbers(batch):

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from greville.tables import Stream, Troubles
+from greville.tables import RowErrors, Stream
 
 from .record.doors import command
 
@@ -33,13 +33,13 @@ def inputs(row):
 
 def of_a_stream(some):
     stream = Stream("y", task="numbers")
-    return [stream.answer([row], k, Troubles())[0]["prediction"] for k, row in enumerate(some, 1)]
+    return [stream.answer([row], k, RowErrors())[0]["prediction"] for k, row in enumerate(some, 1)]
 
 
 def of_bursts(some):
     stream = Stream("y", task="numbers")
     cuts = [0, 1, 9, 100, 101, 280, N]
-    parts = [stream.answer(some[a:b], a + 1, Troubles()) for a, b in pairwise(cuts)]
+    parts = [stream.answer(some[a:b], a + 1, RowErrors()) for a, b in pairwise(cuts)]
     return [answer["prediction"] for part in parts for answer in part]
 
 
@@ -93,7 +93,7 @@ def test_the_stream_is_better_than_its_model_and_the_last_target():
         y, found = [row["y"] for row in some], of_a_stream(some)
         plain = [
             answer["prediction"]
-            for answer in Stream("y", task="numbers", follow=False).answer(some, 1, Troubles())
+            for answer in Stream("y", task="numbers", follow=False).answer(some, 1, RowErrors())
         ]
         if target == "label":
             wrong = [

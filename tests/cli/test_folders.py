@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 import greville
-from greville.tables import Reading, TableError, Troubles, find_sources, read
+from greville.tables import Reading, RowErrors, TableError, find_sources, read
 
 from ..runner import refused, run
 
@@ -35,7 +35,7 @@ def write_folders(format, n=120):
 
 
 def batches_of(name, columns=None):
-    return list(read(find_sources([name]), Reading(), Troubles(), columns))
+    return list(read(find_sources([name]), Reading(), RowErrors(), columns))
 
 
 @pytest.mark.full

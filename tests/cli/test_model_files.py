@@ -9,7 +9,7 @@ import pytest
 
 import greville
 from greville.persistence import container
-from greville.tables import Stream, TableModel, Troubles
+from greville.tables import RowErrors, Stream, TableModel
 
 from ..runner import refused, run
 
@@ -67,7 +67,7 @@ def test_files_that_are_more_than_a_model_are_not_replaced(here):
     lines = '{"x": 1, "y": 2}\n{"x": 2, "y": 4.5}\n{"x": 3, "y": 6}\n'
     Path("rows.jsonl").write_text(lines)
     stream = Stream(TableModel("y"))
-    stream.answer([json.loads(line) for line in lines.splitlines()], 1, Troubles())
+    stream.answer([json.loads(line) for line in lines.splitlines()], 1, RowErrors())
     greville.save(stream, "c.greville")
     before = Path("c.greville").read_bytes()
     for command in (

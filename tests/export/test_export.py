@@ -280,7 +280,7 @@ def test_estimators_of_tables_and_streams(rng):
         "low",
     ]
     stream = Stream(TableModel("y"))
-    stream.answer([{"x": i / 10, "y": i / 5} for i in range(60)], 1, greville.tables.Troubles())
+    stream.answer([{"x": i / 10, "y": i / 5} for i in range(60)], 1, greville.tables.RowErrors())
     assert "not mixed with the last targets" in to_c(stream)
 
 

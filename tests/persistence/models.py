@@ -33,7 +33,7 @@ from greville import (
 )
 from greville.monitor import DriftMonitor
 from greville.persistence import container, encoding, registry
-from greville.tables import Stream, TableClassifier, TableModel, TableRegressor, Troubles
+from greville.tables import RowErrors, Stream, TableClassifier, TableModel, TableRegressor
 
 from ..problems import ONLINE_SOLVERS
 
@@ -147,14 +147,14 @@ def table_estimators(rng):
 def stream_of_rows(rng):
     stream = Stream(table_model(rng), "id", DriftMonitor())
     rows = [{"x": 1.0, "kind": "a", "id": i, "y": None if i % 3 else 2.0} for i in range(9)]
-    stream.answer(rows, 1, Troubles())
+    stream.answer(rows, 1, RowErrors())
     return stream
 
 
 def stream_of_labels():
     """A stream whose labels are followed."""
     stream = Stream("y", hidden=2)
-    stream.answer([{"x": float(i), "y": "ab"[i // 20 % 2]} for i in range(60)], 1, Troubles())
+    stream.answer([{"x": float(i), "y": "ab"[i // 20 % 2]} for i in range(60)], 1, RowErrors())
     return stream
 
 

@@ -18,7 +18,7 @@ from greville import (
     SlidingOpium,
 )
 from greville.monitor import DriftMonitor
-from greville.tables import Stream, TableModel, Troubles
+from greville.tables import RowErrors, Stream, TableModel
 
 from ..every_pair import every_pair
 from ..problems import ONLINE_SOLVERS
@@ -155,12 +155,12 @@ def test_a_stream_and_its_copy_answer_alike(rng, tmp_path):
         names = zip(x.tolist(), kinds.tolist(), y, strict=True)
         return [{"x": a, "kind": k, "y": b, "id": first + i} for i, (a, k, b) in enumerate(names)]
 
-    stream.answer(some(100, 0), 1, Troubles())
+    stream.answer(some(100, 0), 1, RowErrors())
     loaded = there_and_back(stream, tmp_path)
     for n in (1, 30, 70):
         more = some(n, 10 * stream.lines)
         first = stream.lines + 1
-        assert stream.answer(more, first, Troubles()) == loaded.answer(more, first, Troubles())
+        assert stream.answer(more, first, RowErrors()) == loaded.answer(more, first, RowErrors())
     assert content(stream) == content(loaded)
 
 

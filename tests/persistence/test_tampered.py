@@ -26,7 +26,7 @@ from greville import (
 from greville.fields import class_names
 from greville.monitor import DriftMonitor
 from greville.persistence import ModelFileError
-from greville.tables import Stream, TableModel, Troubles
+from greville.tables import RowErrors, Stream, TableModel
 
 from .. import children
 from ..posix import resource
@@ -144,7 +144,7 @@ def _mutate_bytes(rng, content):
 def _works(model):
     """Whether all that a loaded model says is finite."""
     if isinstance(model, Stream):
-        model.answer([{"x": 0.0, "kind": "a", "id": "new"}], model.lines + 1, Troubles(skip=True))
+        model.answer([{"x": 0.0, "kind": "a", "id": "new"}], model.lines + 1, RowErrors(skip=True))
         model = model.settled()
     if isinstance(model, TableModel):
         if model.estimator is None:

@@ -44,7 +44,7 @@ def visit(browser):
     What is wrong: errors and warnings in the console, and with them all violations of the content
     security policy, exceptions, dialogs, and requests to other servers.
     """
-    contexts, troubles, expected = [], [], []
+    contexts, row_errors, expected = [], [], []
 
     def visit(address, path="/", expects=(), ready="#board", width=1280, **options):
         expected.extend(expects)
@@ -52,7 +52,7 @@ def visit(browser):
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(10_000)
-        _watch(page, address, troubles)
+        _watch(page, address, row_errors)
         page.goto(address + path)
         expect(page.locator(ready)).to_be_visible()
         return page
@@ -60,25 +60,25 @@ def visit(browser):
     yield visit
     for context in contexts:
         context.close()
-    wrong = [text for text in troubles if not any(re.search(e, text) for e in expected)]
+    wrong = [text for text in row_errors if not any(re.search(e, text) for e in expected)]
     assert not wrong, wrong
 
 
-def _watch(page, address, troubles):
+def _watch(page, address, row_errors):
     def hear(said):
         if said.type in ("error", "warning"):
-            troubles.append(said.text)
+            row_errors.append(said.text)
 
     def refuse(dialog):
-        troubles.append(f"a dialog: {dialog.message}")
+        row_errors.append(f"a dialog: {dialog.message}")
         dialog.dismiss()
 
     def check(asked):
         if not asked.url.startswith((address, "data:")):
-            troubles.append(f"a request to {asked.url}")
+            row_errors.append(f"a request to {asked.url}")
 
     page.on("console", hear)
-    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("pageerror", lambda error: row_errors.append(str(error)))
     page.on("dialog", refuse)
     page.on("request", check)
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 import greville
-from greville.tables import Stream, Troubles
+from greville.tables import RowErrors, Stream
 
 SETTINGS = {"task": "numbers", "hidden": 20}
 NEW = ("--target", "y", "--hidden", "20")  # the same for the command
@@ -34,7 +34,7 @@ def offline(some, step=50, **settings):
     """A stream that learns the rows, some at a time, in no server."""
     stream = Stream("y", "id", **SETTINGS | settings)
     for start in range(0, len(some), step):
-        stream.answer(some[start : start + step], start + 1, Troubles())
+        stream.answer(some[start : start + step], start + 1, RowErrors())
     return stream
 
 

@@ -29,7 +29,7 @@ from greville.serve import (
     open_learner,
     run,
 )
-from greville.tables import Stream, Troubles
+from greville.tables import RowErrors, Stream
 
 from .. import children
 from .rows import NEW, SETTINGS, N, inputs, rows, taught
@@ -48,9 +48,9 @@ def server(serve, tmp_path):
 def test_predictions_are_those_of_a_stream(shared):
     """Of one row, of many, and of lines; with the interval, if that is asked for."""
     stream = Stream("y", "id", **SETTINGS)
-    stream.answer(rows(N), 1, Troubles(), together=True)
+    stream.answer(rows(N), 1, RowErrors(), together=True)
     asked = [inputs(row) for row in rows(20, seed=3)]
-    wanted = [answer["prediction"] for answer in stream.answer(asked, N + 1, Troubles())]
+    wanted = [answer["prediction"] for answer in stream.answer(asked, N + 1, RowErrors())]
     status, found = shared.post("/predict", asked)
     assert status == 200
     assert np.allclose([answer["prediction"] for answer in found], wanted, rtol=1e-9, atol=1e-9)

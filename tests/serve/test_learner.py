@@ -27,7 +27,7 @@ from greville.serve import learner as learner_module
 from greville.serve.board import Board
 from greville.serve.learner import Work
 from greville.serve.refusals import RequestError
-from greville.tables import Stream, TableModel, Troubles
+from greville.tables import RowErrors, Stream, TableModel
 
 from .rows import SETTINGS, inputs, offline, rows, same_model
 
@@ -349,8 +349,8 @@ def test_a_trained_model_and_a_checkpoint_go_on(tmp_path):
         served.learn(some[100:])
         assert served.learner.answering().model.n_rows == 150
     stream = Stream("y", "id", **SETTINGS)
-    stream.answer(some[:100], 1, Troubles())
-    stream.answer([{"a": 1.0, "b": 1.0, "kind": "x", "id": "late"}], 101, Troubles())
+    stream.answer(some[:100], 1, RowErrors())
+    stream.answer([{"a": 1.0, "b": 1.0, "kind": "x", "id": "late"}], 101, RowErrors())
     checkpoint = tmp_path / "s.greville"
     greville.save(stream, checkpoint)
     with Served(checkpoint, settings={}) as served:

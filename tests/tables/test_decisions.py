@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 import greville
 from greville import TableClassifier, TableRegressor
-from greville.tables import Stream, TableError, TableModel, Troubles, dates, look_at
+from greville.tables import RowErrors, Stream, TableError, TableModel, dates, look_at
 from greville.tables._values import Values
 from greville.tables.decisions import RULES, Evidence, decide
 from greville.tables.numerals import FORMS, LIMIT, MARKS, Numerals
@@ -363,6 +363,6 @@ def test_one_odd_value_among_the_first_rows_of_a_stream_does_not_decide(line):
     x = np.random.default_rng(3).normal(size=600)
     rows = [{"x": float(v), "y": float(3 * v + 1)} for v in x]
     rows[line]["x"] = "high"
-    answers = Stream(TableModel("y", task="numbers")).answer(rows, 1, Troubles(skip=True))
+    answers = Stream(TableModel("y", task="numbers")).answer(rows, 1, RowErrors(skip=True))
     answered = [(a, r) for a, r in zip(answers, rows, strict=True) if "error" not in a][-400:]
     assert np.mean([abs(a["prediction"] - r["y"]) for a, r in answered]) < 0.1

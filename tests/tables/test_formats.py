@@ -18,7 +18,7 @@ from openpyxl import Workbook
 from pyarrow import parquet
 
 import greville
-from greville.tables import Reading, TableError, TableModel, Troubles
+from greville.tables import Reading, RowErrors, TableError, TableModel
 
 from ..children import forked
 from ..houses import as_rows, csv_bytes, houses, number_rows, rows_of
@@ -137,7 +137,7 @@ def test_a_database_is_read_in_batches_and_only_the_columns_that_are_needed(here
     write_sqlite("d.sqlite", t=[{"a": i, "b": "x", "y": i % 7} for i in range(20_000)])
     from greville.tables import find_sources, read
 
-    batches = list(read(find_sources(["d.sqlite"]), Reading(), Troubles(), ["y", "a"]))
+    batches = list(read(find_sources(["d.sqlite"]), Reading(), RowErrors(), ["y", "a"]))
     assert [len(batch) for batch in batches] == [16_384, 3616]
     assert batches[1].table.schema.names == ["a", "y"]
     assert batches[1].numbers[0] == 16_385

@@ -7,10 +7,10 @@ import pytest
 import greville
 from greville.tables import (
     Batch,
+    RowErrors,
     Stream,
     TableError,
     TableModel,
-    Troubles,
     UnlearnedValues,
 )
 from greville.tables._sample import sampled
@@ -147,16 +147,16 @@ def test_files_and_streams_in_the_middle_of_late_values(few_first, tmp_path):
     table = table_of(late(40))
     rows = table.to_pylist()
     whole, parts = Stream(model()), Stream(model())
-    whole.answer(rows, 1, Troubles())
+    whole.answer(rows, 1, RowErrors())
     for start in range(0, len(rows), 47):
-        parts.answer(rows[start : start + 47], start + 1, Troubles())
+        parts.answer(rows[start : start + 47], start + 1, RowErrors())
         greville.save(parts, tmp_path / "s")
         parts = greville.load(tmp_path / "s")
     for stream in (whole, parts):
         greville.save(stream, tmp_path / "s")
     assert np.array_equal(whole.settled().predict(table), parts.settled().predict(table))
     assert not whole.unlearned.rows  # what has a target is learned
-    whole.answer([{"x": 0.0, "z": 0.0, "colour": "never"}], 1, Troubles())
+    whole.answer([{"x": 0.0, "z": 0.0, "colour": "never"}], 1, RowErrors())
     assert whole.unlearned.rows == {"colour": 1}
 
 

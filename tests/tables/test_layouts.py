@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import greville
-from greville.tables import Reading, TableError, Troubles
+from greville.tables import Reading, RowErrors, TableError
 from greville.tables.readers import reading, source
 
 from ..houses import number_rows, rows_of, shown_numbers
@@ -18,7 +18,7 @@ from ..runner import refused, run
 def read_text(text, **how):
     """The rows of a CSV with their lines, what was found, and the lines that were left out."""
     Path("t.csv").write_text(text, newline="")
-    batches = rows_of("t.csv", Reading(**how), Troubles(skip=True))
+    batches = rows_of("t.csv", Reading(**how), RowErrors(skip=True))
     rows = [
         (line, *row.values())
         for batch in batches
@@ -154,7 +154,7 @@ def test_an_open_quote_in_a_long_file(here, monkeypatch):
     _, rows, _, skipped = read_text("\n".join(lines[:3000]))
     assert (len(rows), skipped) == (2998, [1001])
     Path("t.csv").write_text("\n".join(lines))
-    batches = rows_of("t.csv", troubles=Troubles(skip=True))
+    batches = rows_of("t.csv", row_errors=RowErrors(skip=True))
     assert sum(map(len, batches)) == 29_999
     with pytest.raises(TableError, match="not closed, as in 20 rows before; fix the file"):
         read_text("a,y\n" + '1,"x\n' * 60)

@@ -17,9 +17,9 @@ import greville
 from greville.tables import (
     Batch,
     Reading,
+    RowErrors,
     TableError,
     TableModel,
-    Troubles,
     find_sources,
     in_chunks,
     read,
@@ -100,7 +100,7 @@ def test_folders_patterns_and_order(tmp_path):
     (tmp_path / "notes.md").write_text("not a table")
     (tmp_path / "_SUCCESS").write_text("")
     for names in ([str(tmp_path)], [str(tmp_path / "part-*.parquet")]):
-        found = list(read(find_sources(names), Reading(), Troubles()))
+        found = list(read(find_sources(names), Reading(), RowErrors()))
         assert sum(map(len, found)) == 90
         assert [b.source[-9:-8] for b in found] == ["0", "1", "2"]
 
@@ -130,7 +130,7 @@ def test_rows_with_too_many_fields(tmp_path):
     path.write_text("a,b\n1,2\n3,4,5\n6,7\n8\n9,zehn\n")
     with pytest.raises(TableError, match=r"x.csv, line 3 has 3 fields instead of 2; fix"):
         rows_of(path)
-    (batch,) = rows_of(path, troubles=Troubles(skip=True))
+    (batch,) = rows_of(path, row_errors=RowErrors(skip=True))
     assert shown_numbers(batch) == [2, 4, 6]
     lines = [reason.split("x.csv, ")[1] for _, reason in batch.skipped]
     assert lines == ["line 3 has 3 fields instead of 2", "line 5 has 1 field instead of 2"]
@@ -244,7 +244,7 @@ def test_rows_of_csv_end_where_they_should(end, here, monkeypatch):
     numbers = np.cumsum([3, *("".join(row).count("\n") + 1 for row in rows[:-1])]).tolist()
     for block in (97, 1000, 1 << 22):
         monkeypatch.setattr(source, "BLOCK", block)
-        found = list(read(find_sources(["t.csv"]), Reading(), Troubles()))
+        found = list(read(find_sources(["t.csv"]), Reading(), RowErrors()))
         assert found[0].table.schema.names == ["x", "y", "z\n1"]
         got = [list(row.values()) for batch in found for row in batch.table.to_pylist()]
         assert got == want
@@ -266,8 +266,8 @@ def test_json_lines_one_of_which_is_none(tmp_path, monkeypatch):
     path.write_text("\n".join(lines))
     with pytest.raises(TableError, match="line 32: it is not JSON"):
         rows_of(path)
-    troubles = Troubles(skip=True)
-    batches = rows_of(path, troubles=troubles)
+    row_errors = RowErrors(skip=True)
+    batches = rows_of(path, row_errors=row_errors)
     numbers = [n for b in batches for n in b.numbers.tolist()]
     assert numbers == [n for n in range(1, 52) if n not in (11, 32)]
     assert [v for b in batches for v in b.table.column("x").to_pylist()][-1] == 49
@@ -335,8 +335,8 @@ def test_optional_fields_of_json(tmp_path, monkeypatch):
 def test_a_reader_that_is_dropped_lets_the_interpreter_end(here):
     Path("long.csv").write_text(number_rows(20_000))
     code = """
-from greville.tables import Reading, Troubles, find_sources, read
-batches = read(find_sources(["long.csv"] * 50), Reading(), Troubles())
+from greville.tables import Reading, RowErrors, find_sources, read
+batches = read(find_sources(["long.csv"] * 50), Reading(), RowErrors())
 next(batches)
 """
     done = children.run([sys.executable, "-c", code], capture_output=True, check=False)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import greville
-from greville.tables import Reading, TableError, TableModel, Troubles, find_sources, read, register
+from greville.tables import Reading, RowErrors, TableError, TableModel, find_sources, read, register
 from greville.tables.readers import formats
 
 from .. import children
@@ -72,7 +72,7 @@ def test_a_name_that_says_nothing_and_compressed_output():
     run("predict", "model.greville", "rows.txt", "--format", "pairs", "-o", "out.pairs.gz", "-q")
     assert Path("out.pairs.gz").read_bytes().startswith(b"\x1f\x8b")
     assert len(columns_of("out.pairs.gz")["prediction"]) == 80
-    batches = list(read(find_sources(["rows.txt"]), Reading(format="pairs"), Troubles()))
+    batches = list(read(find_sources(["rows.txt"]), Reading(format="pairs"), RowErrors()))
     assert batches[0].table.schema.names == ["x", "kind", "y"]
 
 
@@ -102,7 +102,7 @@ def test_a_format_that_cannot_be_written():
 def test_formats_that_are_not_there():
     write_pairs("rows.pairs")
     with pytest.raises(TableError, match=r"^format='fish': choose one of csv, .*, pairs\.$"):
-        list(read(find_sources(["rows.pairs"]), Reading(format="fish"), Troubles()))
+        list(read(find_sources(["rows.pairs"]), Reading(format="fish"), RowErrors()))
     formats.unregister("pairs")
     try:
         assert run("train", "rows.pairs", "-t", "y", "--format", "pairs", code=2)[0] == ""

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greville.tables import Batch, Stream, TableError, TableModel, Troubles
+from greville.tables import Batch, RowErrors, Stream, TableError, TableModel
 from greville.tables._rows import RowEncoder
 from greville.tables._values import Values
 from greville.tables.decisions import Hints
@@ -165,12 +165,12 @@ def test_questions_are_answered_as_if_one_by_one(few_first):
         if i % 3 == 0 or 90 <= i < 120:
             del row["price"]
     single = Stream(TableModel("price", hidden=60))
-    want = [single.answer([row], i + 1, Troubles())[0] for i, row in enumerate(rows)]
+    want = [single.answer([row], i + 1, RowErrors())[0] for i, row in enumerate(rows)]
     scale = max(abs(a["prediction"]) for a in want[5:])
     for cuts in ([], [60, 61, 80], [7, 100, 140]):
         bursts, got = Stream(TableModel("price", hidden=60)), []
         for start, stop in zip([0, *cuts], [*cuts, 150], strict=True):
-            got += bursts.answer(rows[start:stop], start + 1, Troubles())
+            got += bursts.answer(rows[start:stop], start + 1, RowErrors())
         assert [a["line"] for a in got] == [a["line"] for a in want]
         for one, other in zip(want, got, strict=True):
             if one["prediction"] is None:
@@ -184,7 +184,7 @@ def test_late_targets_of_rows_in_the_same_burst():
         {"id": i, "y": 2.0 * i} for i in range(5)
     ]
     stream = Stream(TableModel("y"), "id")
-    answers = stream.answer(rows, 1, Troubles())
+    answers = stream.answer(rows, 1, RowErrors())
     assert [a.get("learned", False) for a in answers] == [False] * 5 + [True] * 5
     assert stream.settled().n_rows == 5
     assert json.dumps(answers)
@@ -243,7 +243,7 @@ def test_rows_together_and_one_by_one(monkeypatch, first):
     with pytest.raises(TableError, match="the target 'y' should be a number, got 'dear'"):
         many.learn_rows([rows[0], {**rows[1], "y": "dear"}])
     assert many.n_rows == 147
-    many.learn_rows([rows[0], {**rows[1], "y": "dear"}], Troubles(skip=True))
+    many.learn_rows([rows[0], {**rows[1], "y": "dear"}], RowErrors(skip=True))
     assert many.n_rows == 148
 
 

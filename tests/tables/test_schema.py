@@ -7,7 +7,7 @@ import pytest
 import greville
 from greville.fields import declaration_of
 from greville.persistence.registry import from_fields
-from greville.tables import Batch, TableError, TableModel, Troubles
+from greville.tables import Batch, RowErrors, TableError, TableModel
 from greville.tables._values import Values
 from greville.tables.numerals import Numerals
 from greville.tables.schema import Schema
@@ -86,9 +86,9 @@ def test_a_slip_in_a_column_of_numbers_is_a_slip():
         model.settle()
     assert model.n_rows == 0
     assert not model.has_schema
-    troubles = Troubles(skip=True)
-    model.settle(troubles)
-    assert (model.n_rows, troubles.count) == (99, 1)
+    row_errors = RowErrors(skip=True)
+    model.settle(row_errors)
+    assert (model.n_rows, row_errors.count) == (99, 1)
     assert model.schema.columns[0].kind == "number"
 
 

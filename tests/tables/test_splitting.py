@@ -7,29 +7,29 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from greville.tables import Reading, TableError, Troubles, find_sources, read, split
+from greville.tables import Reading, RowErrors, TableError, find_sources, read, split
 
 from ..houses import csv_bytes
 
 
 def rows_of(sources, reading=None, skip=False):
     """The rows, and their numbers."""
-    rows, numbers, troubles = [], [], Troubles(skip=skip)
-    for batch in read(sources, reading or Reading(), troubles):
-        troubles.count_skipped(batch)
+    rows, numbers, row_errors = [], [], RowErrors(skip=skip)
+    for batch in read(sources, reading or Reading(), row_errors):
+        row_errors.count_skipped(batch)
         rows += batch.table.to_pylist()
         numbers += batch.numbers.tolist()
-    return rows, numbers, troubles
+    return rows, numbers, row_errors
 
 
 def rows_of_parts(parts, skip=False):
-    rows, numbers, troubles = [], [], Troubles(skip=skip)
+    rows, numbers, row_errors = [], [], RowErrors(skip=skip)
     for part in parts:
         found = rows_of([part], skip=skip)
         rows += found[0]
         numbers += found[1]
-        troubles.join(found[2])
-    return rows, numbers, troubles
+        row_errors.extend(found[2])
+    return rows, numbers, row_errors
 
 
 def test_row_groups_and_other_files(tmp_path):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import greville
 from greville.monitor import DriftMonitor
-from greville.tables import Stream, TableError, TableModel, Troubles
+from greville.tables import RowErrors, Stream, TableError, TableModel
 
 from ..houses import as_rows, houses
 
@@ -16,7 +16,7 @@ from ..houses import as_rows, houses
 def bursts(stream, rows, cuts):
     answers, start = [], 0
     for stop in [*cuts, len(rows)]:
-        answers += stream.answer(rows[start:stop], start + 1, Troubles())
+        answers += stream.answer(rows[start:stop], start + 1, RowErrors())
         start = stop
     return answers
 
@@ -47,10 +47,10 @@ def test_late_targets():
     answers = []
     for i, row in enumerate(rows):
         asked = {**row, "id": i, "price": None}
-        answers += stream.answer([asked], stream.lines + 1, Troubles())
+        answers += stream.answer([asked], stream.lines + 1, RowErrors())
         if i >= 3:  # three rows later
             late = {"id": i - 3, "price": rows[i - 3]["price"]}
-            answers += stream.answer([late], stream.lines + 1, Troubles())
+            answers += stream.answer([late], stream.lines + 1, RowErrors())
     assert len(stream.waiting) == 3
     assert answers[-1]["id"] == 96
     assert answers[-1]["learned"]
@@ -59,7 +59,7 @@ def test_late_targets():
     assert stream.settled().n_rows == 97
     table = houses(50, seed=9)
     rest = [{"id": i, "price": rows[i]["price"]} for i in (97, 98, 99)]
-    stream.answer(rest, stream.lines + 1, Troubles())
+    stream.answer(rest, stream.lines + 1, RowErrors())
     np.testing.assert_allclose(
         stream.settled().predict(table), plain.settled().predict(table), rtol=1e-7
     )
@@ -73,14 +73,14 @@ def test_a_stream_in_a_file_goes_on_to_the_bit(tmp_path):
         row["id"] = k
         if k % 5 == 0:
             row["price"] = None
-    stream.answer(rows[:431], 1, Troubles())
+    stream.answer(rows[:431], 1, RowErrors())
     greville.save(stream, tmp_path / "s")
     again = greville.load(tmp_path / "s")
     late = [{"id": 0, "price": 1e5}, {"id": 425, "price": 2e5}]
     for each in (stream, again):
         assert each.lines == 431
-        each.answer(rows[431:], 432, Troubles())
-        each.answer(late, each.lines + 1, Troubles())
+        each.answer(rows[431:], 432, RowErrors())
+        each.answer(late, each.lines + 1, RowErrors())
     greville.save(stream.model, tmp_path / "one")
     greville.save(again.model, tmp_path / "two")
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
@@ -92,7 +92,7 @@ def test_a_stream_in_a_file_goes_on_to_the_bit(tmp_path):
 def test_many_rows_that_wait(tmp_path):
     rng = np.random.default_rng(0)
     stream = Stream(TableModel("y"), "id")
-    stream.answer([{"id": -1, "x": 0.5, "t": "a", "y": 1.0}], 1, Troubles())
+    stream.answer([{"id": -1, "x": 0.5, "t": "a", "y": 1.0}], 1, RowErrors())
     big = 2**64 - 1
     for i, x in enumerate(rng.normal(size=3000).tolist()):
         stream.waiting[big - i] = {"id": big - i, "x": x, "t": f"w{i % 7}"}, 0.5
@@ -100,7 +100,7 @@ def test_many_rows_that_wait(tmp_path):
     again = greville.load(tmp_path / "s")
     assert list(again.waiting) == list(stream.waiting)
     for each in (stream, again):
-        answers = each.answer([{"id": big - 1234, "y": 7.0}], 2, Troubles())
+        answers = each.answer([{"id": big - 1234, "y": 7.0}], 2, RowErrors())
         assert answers == [{"line": 2, "id": big - 1234, "prediction": 0.5, "learned": True}]
     assert np.array_equal(
         stream.settled().predict(pa.table({"x": [1.0], "t": ["a"]})),
@@ -111,10 +111,10 @@ def test_many_rows_that_wait(tmp_path):
 def test_fields_may_be_left_out_in_a_stream():
     rows = [{"x": 1.0, "z": 2.0, "y": 3.0}, {"x": 2.0, "z": 1.0, "y": 3.0}, {"x": 2.0, "y": 3.0}]
     together, alone = Stream(TableModel("y")), Stream(TableModel("y"))
-    together.answer(rows, 1, Troubles())
+    together.answer(rows, 1, RowErrors())
     for i, row in enumerate(rows):
-        alone.answer([row], i + 1, Troubles())
-    asked = alone.answer([{"x": 1.0}], 4, Troubles())
+        alone.answer([row], i + 1, RowErrors())
+    asked = alone.answer([{"x": 1.0}], 4, RowErrors())
     assert asked[0]["prediction"] is not None
     assert together.settled().schema.columns == alone.settled().schema.columns
 
@@ -122,9 +122,9 @@ def test_fields_may_be_left_out_in_a_stream():
 def test_a_column_that_turns_out_to_be_text_in_a_stream():
     values = ["5", "abc", "q", "abc", "5", "7", "q", "8"]
     rows = [{"x": v, "y": float(i)} for i, v in enumerate(values)]
-    stream, troubles = Stream(TableModel("y")), Troubles()
+    stream, row_errors = Stream(TableModel("y")), RowErrors()
     for i, row in enumerate(rows):
-        assert "error" not in stream.answer([row], i + 1, troubles)[0]
+        assert "error" not in stream.answer([row], i + 1, row_errors)[0]
     model = stream.settled()
     assert model.n_rows == 8
     assert model.schema.columns[0].kind == "text"
@@ -133,9 +133,9 @@ def test_a_column_that_turns_out_to_be_text_in_a_stream():
 def test_lines_without_a_row_are_counted():
     stream = Stream(TableModel("y"))
     rows = [None, {"x": 1.0, "y": 1.0}, None, {"x": 2.0, "y": 1.0}]
-    assert [a["line"] for a in stream.answer(rows, 1, Troubles())] == [2, 4]
+    assert [a["line"] for a in stream.answer(rows, 1, RowErrors())] == [2, 4]
     assert stream.lines == 4
-    skip = Troubles(skip=True)
+    skip = RowErrors(skip=True)
     (answer,) = stream.answer([{"foo": 1}], 5, skip)
     assert answer == {"line": 5, "error": "it has none of the columns 'x'"}
 
@@ -147,14 +147,14 @@ def test_wrong_rows_of_a_stream():
     rows = as_rows(houses(100))
     rows[50]["rooms"] = "many"
     rows[60] = "it is not JSON"
-    stream, troubles = Stream(TableModel("price")), Troubles(skip=True)
-    answers = stream.answer(rows, 1, troubles)
+    stream, row_errors = Stream(TableModel("price")), RowErrors(skip=True)
+    answers = stream.answer(rows, 1, row_errors)
     assert len(answers) == 100
     assert [a["line"] for a in answers if "error" in a] == [51, 61]
-    assert troubles.count == 2
+    assert row_errors.count == 2
     assert stream.settled().n_rows == 98
     with pytest.raises(TableError, match=r"standard input, row 101: column 'rooms'"):
-        stream.answer([{**rows[0], "rooms": "several"}], 101, Troubles())
+        stream.answer([{**rows[0], "rooms": "several"}], 101, RowErrors())
     assert stream.lines == 100
 
 
@@ -162,19 +162,19 @@ def test_targets_too_large_for_an_estimator_are_wrong_rows():
     rows = as_rows(houses(600))
     rows[400]["price"] = 1e200
     rows[500]["area"] = 1e200
-    stream, troubles = Stream(TableModel("price", hidden=60)), Troubles(skip=True)
-    answers = stream.answer(rows, 1, troubles)
+    stream, row_errors = Stream(TableModel("price", hidden=60)), RowErrors(skip=True)
+    answers = stream.answer(rows, 1, row_errors)
     assert [a["line"] for a in answers if "error" in a] == [401, 501]
     assert stream.settled().n_rows == 598
 
 
 def test_a_target_without_a_row():
     stream = Stream(TableModel("y"), "id")
-    stream.answer([{"id": 1, "x": 1.0}, {"id": 1, "y": 2.0}], 1, Troubles())
+    stream.answer([{"id": 1, "x": 1.0}, {"id": 1, "y": 2.0}], 1, RowErrors())
     with pytest.raises(TableError, match="line 3: no row with the id 1 waits for its target"):
-        stream.answer([{"id": 1, "y": 2.0}], 3, Troubles())
+        stream.answer([{"id": 1, "y": 2.0}], 3, RowErrors())
     assert stream.settled().n_rows == 1
-    skip = Troubles(skip=True)
+    skip = RowErrors(skip=True)
     (answer,) = stream.answer([{"id": [1], "x": 2.0}], 3, skip)
     assert "should be text or a number" in answer["error"]
 
@@ -182,7 +182,7 @@ def test_a_target_without_a_row():
 def test_answers_before_an_error_are_given():
     stream, said = Stream(TableModel("y")), []
     rows = [{"x": 1.0, "y": 2.0}, {"x": 2.0, "y": 3.0}, "it is not JSON"]
-    parts = stream.answers(rows, 1, Troubles())
+    parts = stream.answers(rows, 1, RowErrors())
     with pytest.raises(TableError, match="line 3: it is not JSON"):
         said.extend(answer for part in parts for answer in part)
     assert [a["line"] for a in said] == [1, 2]
@@ -220,7 +220,7 @@ def test_no_default_is_worse_than_the_last_target(solver):
     plain = Stream(TableModel("y", **settings), follow=False)
     stream = Stream(TableModel("y", **settings))
     found, alone = (
-        np.sqrt(np.mean(errors(s.answer(rows, 1, Troubles()), rows) ** 2)) for s in (stream, plain)
+        np.sqrt(np.mean(errors(s.answer(rows, 1, RowErrors()), rows) ** 2)) for s in (stream, plain)
     )
     y = np.array([row["y"] for row in rows])
     assert found < 1.05 * np.sqrt(np.mean(np.diff(y) ** 2))
@@ -243,17 +243,17 @@ def test_bursts_change_no_bit_of_what_follows(tmp_path):
     followers = [stream.follower for stream in (one, other, *again)]
     assert all(follower == followers[0] for follower in followers)
     assert followers[0].n == 512  # of whole blocks
-    asked = [s.answer([{"x": 0.5}], 601, Troubles())[0]["prediction"] for s in (one, *again)]
+    asked = [s.answer([{"x": 0.5}], 601, RowErrors())[0]["prediction"] for s in (one, *again)]
     np.testing.assert_allclose(asked, asked[0], rtol=1e-9)
 
 
 def test_rows_with_standard_deviations_and_without_a_target():
     rows = wandering(400)
     stream = Stream(TableModel("y", task="regression", hidden=60))
-    answers = stream.answer(rows, 1, Troubles(), std=True)
+    answers = stream.answer(rows, 1, RowErrors(), std=True)
     z = errors(answers[100:], rows[100:]) / [a["std"] for a in answers[101:]]
     assert 0.5 < np.sqrt(np.mean(z**2)) < 2
-    asked = stream.answer([{"x": 0.3}], 401, Troubles(), std=True)[0]
+    asked = stream.answer([{"x": 0.3}], 401, RowErrors(), std=True)[0]
     assert abs(asked["prediction"] - rows[-1]["y"]) < 3
     assert asked["std"] > 0
 
@@ -261,7 +261,7 @@ def test_rows_with_standard_deviations_and_without_a_target():
 def test_classes_are_answered_by_the_model():
     rows = [{"x": float(i % 7), "y": "ab"[i % 7 > 3]} for i in range(120)]
     stream, plain = Stream(TableModel("y")), Stream(TableModel("y"), follow=False)
-    assert stream.answer(rows, 1, Troubles()) == plain.answer(rows, 1, Troubles())
+    assert stream.answer(rows, 1, RowErrors()) == plain.answer(rows, 1, RowErrors())
 
 
 MIXED = [
@@ -280,9 +280,9 @@ def test_rows_of_different_kinds_are_read_as_if_alone(tmp_path):
     rows = MIXED * 50
     alone, together = (Stream(TableModel("y", task="numbers", hidden=5)) for _ in range(2))
     for number, row in enumerate(rows, 1):
-        (answer,) = alone.answer([row], number, Troubles())
+        (answer,) = alone.answer([row], number, RowErrors())
         assert "error" not in answer
-    together.answer(rows, 1, Troubles())
+    together.answer(rows, 1, RowErrors())
     assert alone.model.n_rows == together.model.n_rows == 256
     greville.save(alone, tmp_path / "alone")
     assert greville.load(tmp_path / "alone").rows == rows[256:]
@@ -302,8 +302,8 @@ def test_history_that_is_sorted_by_its_target(size):
     """Rows whose targets come together are not predicted from each other's targets."""
     stream, rows = Stream(TableModel("y", hidden=60)), sorted_rows(800)
     for start in range(0, len(rows), size):
-        stream.answer(rows[start : start + size], start + 1, Troubles(), together=True)
-    low, high = (stream.answer([{"x": x}], 801, Troubles())[0]["prediction"] for x in (-2, 2))
+        stream.answer(rows[start : start + size], start + 1, RowErrors(), together=True)
+    low, high = (stream.answer([{"x": x}], 801, RowErrors())[0]["prediction"] for x in (-2, 2))
     assert abs(low - 80) < 15
     assert abs(high - 120) < 15
 
@@ -321,7 +321,7 @@ def test_intervals_where_targets_come_in_groups():
         if start >= 400:
             for answer, row in zip(asked, group, strict=True):
                 inside.append(abs(answer["prediction"] - row["y"]) < 1.645 * answer["std"])
-        stream.answer(group, start + 1, Troubles(), together=True)
+        stream.answer(group, start + 1, RowErrors(), together=True)
     assert 0.85 < np.mean(inside) < 0.97
 
 
@@ -332,27 +332,27 @@ def test_groups_are_kept_in_files(tmp_path):
     one, two = (Stream(TableModel("y", hidden=30)) for _ in range(2))
     for start in range(0, 600, 50):
         group = rows[start : start + 50]
-        one.answer(group, start + 1, Troubles(), together=True)
-        two.answer(group, start + 1, Troubles(), together=True)
+        one.answer(group, start + 1, RowErrors(), together=True)
+        two.answer(group, start + 1, RowErrors(), together=True)
         greville.save(two, tmp_path / "stream")
         two = greville.load(tmp_path / "stream")
     squares = [s.follower.squares for s in (one, two)]
     np.testing.assert_allclose(squares[0], squares[1], rtol=1e-9)
-    asked = [s.answer([{"x": 0.5}], 601, Troubles())[0]["prediction"] for s in (one, two)]
+    asked = [s.answer([{"x": 0.5}], 601, RowErrors())[0]["prediction"] for s in (one, two)]
     np.testing.assert_allclose(asked[0], asked[1], rtol=1e-6)
 
 
 def test_the_monitor_sees_errors_of_the_first_rows():
     stream = Stream(TableModel("y"), monitor=DriftMonitor())
     for number, row in enumerate(wandering(50), 1):
-        stream.answer([row], number, Troubles())
+        stream.answer([row], number, RowErrors())
     assert stream.monitor.n_seen_ > 40
     assert stream.monitor.copy()._known[-1] not in (0.0, 1.0)
 
 
 def test_probabilities_of_classes_that_came_before():
     rows = [{"x": 1.0, "k": "a"}, {"x": 2.0, "k": "b"}, {"x": 1.5, "k": "a"}]
-    answers = Stream(TableModel("k")).answer(rows, 1, Troubles(), proba=True)
+    answers = Stream(TableModel("k")).answer(rows, 1, RowErrors(), proba=True)
     assert set(answers[1]["proba"]) == {"a"}
     assert set(answers[2]["proba"]) == {"a", "b"}
 
@@ -362,10 +362,10 @@ def test_nothing_of_an_unlearned_target_is_mixed_in():
     far = {"x": 0.0, "y": 1e6}
     plain, stream = (Stream(TableModel("y", hidden=30)) for _ in range(2))
     for each, some in ((plain, rows), (stream, [*rows, far])):
-        each.answer(some, 1, Troubles())
+        each.answer(some, 1, RowErrors())
         each.unlearn([some[-1]])
-    plain.answer([rows[-1]], 301, Troubles())  # it is there again
-    asked = [s.answer([{"x": 0.5}], 302, Troubles())[0]["prediction"] for s in (plain, stream)]
+    plain.answer([rows[-1]], 301, RowErrors())  # it is there again
+    asked = [s.answer([{"x": 0.5}], 302, RowErrors())[0]["prediction"] for s in (plain, stream)]
     assert abs(asked[0] - asked[1]) < 1 + 0.1 * abs(asked[0])
     assert stream.follower.n == 0
 
@@ -403,7 +403,7 @@ def test_the_column_that_has_changed(kind, column, burst, rng):
     with pytest.raises(TableError, match="no drift alarm"):
         stream.importance(before_alarm=True)
     for start in range(1400, 1900, burst):
-        stream.answer(rows[start : start + burst], start + 1, Troubles())
+        stream.answer(rows[start : start + burst], start + 1, RowErrors())
     name, before, now = stream.most_changed()
     assert name == column
     then = stream.importance(before_alarm=True)

@@ -6,7 +6,7 @@ import pytest
 from pyarrow import parquet
 
 import greville
-from greville.tables import Stream, TableModel, Troubles
+from greville.tables import RowErrors, Stream, TableModel
 
 from ..runner import run
 
@@ -118,7 +118,7 @@ def test_constant_columns_are_left_out(value):
 
 def test_a_stream_of_constants_is_answered():
     stream = Stream(TableModel("y", task="numbers", hidden=20))
-    answers = stream.answer([{"c": 1.0, "y": 2.0}] * 300, 1, Troubles())
+    answers = stream.answer([{"c": 1.0, "y": 2.0}] * 300, 1, RowErrors())
     assert answers[-1]["prediction"] == pytest.approx(2.0)
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import greville
-from greville.tables import Stream, TableError, TableModel, Troubles, look_at
+from greville.tables import RowErrors, Stream, TableError, TableModel, look_at
 
 from ..houses import rows_of
 from ..runner import refused, run
@@ -294,9 +294,9 @@ def test_lakhs():
 def test_a_few_slips_are_wrong_rows_still():
     column = [f"{x:.2f}".replace(".", ",") for x in NUMBERS]
     column[40] = "forty"
-    model, troubles = TableModel("y").learn(table(column)), Troubles(skip=True)
-    model.settle(troubles)
-    assert (model.n_rows, troubles.count) == (N - 1, 1)
+    model, row_errors = TableModel("y").learn(table(column)), RowErrors(skip=True)
+    model.settle(row_errors)
+    assert (model.n_rows, row_errors.count) == (N - 1, 1)
 
 
 def test_texts_that_only_look_like_numbers_stay_text():
@@ -347,7 +347,7 @@ def test_options(here):
 def test_a_stream_reads_them_too():
     rows = [{"x": german(x), "y": german(2 * x)} for x in NUMBERS]
     stream = Stream(TableModel("y", task="numbers", hidden="inputs"))
-    answers = stream.answer(rows, 1, Troubles())
+    answers = stream.answer(rows, 1, RowErrors())
     last = np.array([answer["prediction"] for answer in answers[-50:]])
     np.testing.assert_allclose(last, 2 * NUMBERS[-50:], atol=100)
     assert [f.kind for f in stream.settled().findings] == ["written numbers"] * 2

@@ -25,7 +25,7 @@ except ImportError as error:
         "greville.adapters.river needs river and pyarrow: pip install 'greville[river]'."
     ) from error
 
-from ..tables import Stream, TableError, TableModel, Troubles
+from ..tables import RowErrors, Stream, TableError, TableModel
 from ..tables.answering import infinite_value
 
 __all__ = ["Classifier", "Regressor"]
@@ -86,7 +86,7 @@ class _Adapter:
             self._stream.learn_one(chosen[0])
         elif chosen:
             stream = self._stream.copy()
-            stream.answer(chosen, stream.lines + 1, Troubles())
+            stream.answer(chosen, stream.lines + 1, RowErrors())
             self._stream = stream
         self._columns = columns
 

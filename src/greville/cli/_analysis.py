@@ -60,7 +60,7 @@ def check(
         ),
         title=f"{', '.join(data)}: {counted(overview.rows, 'row')}{some}",
     )
-    say_skipped(table.troubles)
+    say_skipped(table.row_errors)
     say_findings(overview.findings)
 
 

@@ -55,14 +55,14 @@ def learn_on_cluster(run: Any, on: ClusterOptions, quiet: bool) -> dict[str, Any
         from ..dask.tables import ClusterTable
 
         start, table = time.perf_counter(), run.table
-        rows = ClusterTable(client, table.sources, table.how, run.holdout, table.troubles.skip)
+        rows = ClusterTable(client, table.sources, table.how, run.holdout, table.row_errors.skip)
         run.n_workers = len(client.nthreads())
         sample, n = rows.sample(run.model)
         if run.is_new:
             run.model.prepare_from(sample, n)
         before = run.model.n_rows
         with progress_bars(quiet) as (progress, _), progress("training", n) as advance:
-            run.model, table.troubles = rows.learn(run.model, advance)
+            run.model, table.row_errors = rows.learn(run.model, advance)
         if run.model.leaves_out:
             run.score.before_learning(run.model, sample)
             run.score.calibrate(run.model)

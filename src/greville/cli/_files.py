@@ -20,7 +20,7 @@ class InputTable:
 
     sources: Any
     how: Any
-    troubles: Any
+    row_errors: Any
     rows: int = 0  # that were read
     left_out: int = 0  # of these, by readers
 
@@ -36,7 +36,7 @@ class InputTable:
         """Return the table of some files; a UserError if the output is one of the files."""
         from ..tables import find_sources
 
-        table = cls(None, reading.reading(column), reading.troubles())
+        table = cls(None, reading.reading(column), reading.row_errors())
         table.sources = find_sources(data)
         table.check_apart(output)
         return table
@@ -57,10 +57,10 @@ class InputTable:
 
     def __iter__(self) -> Iterator[Any]:
         """Yield all rows in batches; each pass counts again the rows that the readers leave out."""
-        self.troubles.count, self.troubles.first = 0, []
+        self.row_errors.count, self.row_errors.reasons = 0, []
         with self.batches("reading", quiet=False) as batches:
             for batch in batches:
-                self.troubles.count_skipped(batch)
+                self.row_errors.count_skipped(batch)
                 yield batch
 
     @contextmanager
@@ -75,7 +75,7 @@ class InputTable:
         from ..tables import read
 
         self.rows = self.left_out = 0
-        batches = read(self.sources, self.how, self.troubles, columns, stopped)
+        batches = read(self.sources, self.how, self.row_errors, columns, stopped)
         with closing(batches), rows_bar(quiet, doing, self.sources) as advance:
 
             def counted() -> Iterator[Any]:

@@ -134,7 +134,7 @@ def forecast(
     if not quiet:
         for note in notes:
             say(note)
-        say_skipped(table.troubles)
+        say_skipped(table.row_errors)
         drawn = "." if plot is None else f", the picture is in {plot}."
         say(f"Predictions are in {output}{drawn}")
 

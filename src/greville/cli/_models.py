@@ -155,8 +155,8 @@ def unlearn(
         proof = None if certificate is None else Proof(known, fingerprint)
         with table.batches("unlearning", quiet, known.needed) as batches:
             for batch in batches:
-                table.troubles.count_skipped(batch)
-                removed += known.unlearn(batch, table.troubles)
+                table.row_errors.count_skipped(batch)
+                removed += known.unlearn(batch, table.row_errors)
         if proof is not None and certificate is not None:
             found = _certified(proof, known, others, reading, quiet)
             certificate.write_text(json.dumps(found, indent=2) + "\n", encoding="utf8")
@@ -164,8 +164,8 @@ def unlearn(
     if as_json:
         show_json({"model": str(output), "removed": removed, "rows": known.n_rows})
     if not quiet:
-        say_skipped(table.troubles)
-        say_findings(table.troubles.findings)
+        say_skipped(table.row_errors)
+        say_findings(table.row_errors.findings)
         say(f"Removed {counted(removed, 'row')}; {output} now knows {known.n_rows:,}.")
 
 

@@ -114,11 +114,11 @@ class ReadingOptions:
         options["delimiter"] = one_delimiter(self.delimiter)
         return Reading(**options, column=column)
 
-    def troubles(self) -> Any:
+    def row_errors(self) -> Any:
         """Return the counter of rows that cannot be used."""
-        from ..tables import Troubles
+        from ..tables import RowErrors
 
-        return Troubles(skip=self.on_error == OnError.skip)
+        return RowErrors(skip=self.on_error == OnError.skip)
 
 
 @dataclass(frozen=True)

@@ -71,15 +71,17 @@ def predict(
         for batch in batches:
             answers = known.answers(batch, std=std, proba=proba)
             unlearned.add(answers)
-            writer.write(with_predictions(known, batch, answers, table.troubles, as_name, why=why))
+            writer.write(
+                with_predictions(known, batch, answers, table.row_errors, as_name, why=why)
+            )
     if quiet:
         return
-    total, troubles = table.rows + table.left_out, table.troubles
-    if troubles.count:
-        say_examples(f"{part_of(troubles.count, total, 'row')} without a prediction", troubles)
-    say_findings([*troubles.findings, *unlearned.findings()])
+    total, row_errors = table.rows + table.left_out, table.row_errors
+    if row_errors.count:
+        say_examples(f"{part_of(row_errors.count, total, 'row')} without a prediction", row_errors)
+    say_findings([*row_errors.findings, *unlearned.findings()])
     if output is not None:
-        say(f"{counted(total - troubles.count, 'row')} with a prediction: see {output}.")
+        say(f"{counted(total - row_errors.count, 'row')} with a prediction: see {output}.")
 
 
 _MEASURES = {
@@ -133,14 +135,14 @@ def score(
     known = load_table_model(model, learned=True)
     check_picture(plot)
     table, unlearned, score = InputTable.find(data, reading), UnlearnedValues(), empty_score(known)
-    troubles, no_target, seen = table.troubles, 0, None
+    row_errors, no_target, seen = table.row_errors, 0, None
     with table.batches("scoring", quiet, None if prequential else known.needed) as batches:
         for batch in batches:
             seen = were_learned(known, batch) if seen is None else seen  # by its first rows
             if not prequential:
-                no_target += add_scores(score, known, batch, troubles, unlearned)
+                no_target += add_scores(score, known, batch, row_errors, unlearned)
                 continue
-            for answers in known.record(batch, troubles):
+            for answers in known.record(batch, row_errors):
                 use = _usable(answers)
                 no_target += len(use) - int(use.sum())
                 score.add(answers.target[use], answers.prediction[use])
@@ -152,7 +154,7 @@ def score(
     summary = {
         **{"model": str(model), "target": known.target, "task": known.task, **score.summary()},
         "rows_without_target": no_target,
-        "rows_skipped": troubles.count,
+        "rows_skipped": row_errors.count,
         "unlearned_values": unlearned.as_dict(),
         "prequential": prequential,
     }
@@ -166,11 +168,11 @@ def score(
         _show(summary)
     if quiet:
         return
-    say_skipped(troubles)
+    say_skipped(row_errors)
     if no_target:
         what = "a target or a prediction" if prequential else "a target"
         say(f"{part_of(no_target, table.rows, 'row')} without {what}; they do not count.")
-    say_findings([*troubles.findings, *unlearned.findings()])
+    say_findings([*row_errors.findings, *unlearned.findings()])
     if seen:
         say("Warning: the model has learned these rows; score others to see how good it is.")
     if plot is not None:

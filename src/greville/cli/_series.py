@@ -169,18 +169,21 @@ def _read(table: InputTable, columns: SeriesColumns, quiet: bool) -> tuple[Array
                 if name not in known:
                     some = ", ".join(map(repr, known[:8]))
                     raise UserError(f"{batch.source}: there is no column {name!r}; it has {some}.")
-            table.troubles.count_skipped(batch)
+            table.row_errors.count_skipped(batch)
             block = np.empty((len(batch), len(columns.numbers)))
             for i, name in enumerate(columns.numbers):
                 if name not in written:
                     written[name] = decision_of(batch, name)
                 block[:, i], wrong = numbers(batch, name, written[name])
-                table.troubles.meet_rows(batch, wrong)
+                table.row_errors.add_rows(batch, wrong)
             parts.append(block)
             kept = [name for name in known if name not in columns.numbers]
             others.append(pa.Table.from_batches([batch.table.select(kept)]))
     values = np.concatenate(parts)
-    findings = [*table.troubles.findings, *(f for each in written.values() for f in each.findings)]
+    findings = [
+        *table.row_errors.findings,
+        *(f for each in written.values() for f in each.findings),
+    ]
     notes = [
         ("Warning: " if finding.warning else "") + finding.sentence(as_option)
         for finding in findings
@@ -286,7 +289,7 @@ def _split(series: Series, batch: Any, by: list[str], table: InputTable) -> Iter
         if None in key:
             name = by[key.index(None)]
             where = f"{table.sources[0].name}, row {i + 1:,}"
-            table.troubles.meet(f"{where}: column {name!r} is empty, so that no series is known")
+            table.row_errors.add(f"{where}: column {name!r} is empty, so that no series is known")
         else:
             rows.setdefault(key, []).append(i)
     for key, chosen in rows.items():

@@ -92,7 +92,7 @@ def stream(
         At a line that cannot be used: answer with an error and go on (skip), or stop.
     """
     from ..persistence import locked
-    from ..tables import Stream, Troubles
+    from ..tables import RowErrors, Stream
     from ..tables.lines import StreamLines
 
     new_task = _task(task, std, proba)
@@ -118,11 +118,11 @@ def stream(
             say(f"Going on after line {state.lines:,}: {what}.")
         skip = state.lines if replay else 0
         lines = StreamLines(one_delimiter(delimiter), skip, state.lines, added)
-        troubles = Troubles(skip=on_error == OnError.skip)
+        row_errors = RowErrors(skip=on_error == OnError.skip)
         source = topics or _Pipe(lines)
-        stopped_by = _answer(state, source, troubles, checkpoint, every, watch, added)
+        stopped_by = _answer(state, source, row_errors, checkpoint, every, watch, added)
     if not quiet:
-        _say_end(state, troubles, checkpoint)
+        _say_end(state, row_errors, checkpoint)
     raise typer.Exit(EXIT_INTERRUPTED if stopped_by == signal.SIGINT else 0)
 
 
@@ -164,7 +164,7 @@ def _continued(checkpoint: Path, target: str | None, id: str | None, follow: boo
 def _answer(
     state: Any,
     source: Any,
-    troubles: Any,
+    row_errors: Any,
     checkpoint: Path | None,
     every: int,
     watch: bool,
@@ -193,7 +193,7 @@ def _answer(
     with stopping_on(*TERMINATION, signal.SIGINT) as stop, view:
         try:
             for rows, first in source.bursts(stop, at_once):
-                for answers in state.answers(rows, first, troubles, **asked):
+                for answers in state.answers(rows, first, row_errors, **asked):
                     source.write(answers)
                     if watch:
                         view.see(answers, [rows[answer["line"] - first] for answer in answers])
@@ -243,11 +243,11 @@ class _Pipe:
         sys.stdout.flush()
 
 
-def _say_end(state: Any, troubles: Any, checkpoint: Path | None) -> None:
-    if troubles.count:
-        say_examples(f"{counted(troubles.count, 'line')} could not be used", troubles)
+def _say_end(state: Any, row_errors: Any, checkpoint: Path | None) -> None:
+    if row_errors.count:
+        say_examples(f"{counted(row_errors.count, 'line')} could not be used", row_errors)
     say_findings(state.unlearned.findings())
-    if state.lines and not (state.n_rows or state.waiting or troubles.count):
+    if state.lines and not (state.n_rows or state.waiting or row_errors.count):
         say(f"Warning: no line had a value of {state.model.target!r}; nothing was learned.")
     labels = state.live.classes if state.model.settings["task"] == "numbers" else []
     words = [label for label in labels if not _is_number(label)]

@@ -75,17 +75,17 @@ def part_of(n: int, total: int, what: str) -> str:
     return f"{n:,} of {counted(total, what)}"
 
 
-def say_skipped(troubles: Any) -> None:
+def say_skipped(row_errors: Any) -> None:
     """Say how many rows were skipped, and why the first of them were."""
-    if troubles.count:
-        were = "was" if troubles.count == 1 else "were"
-        say_examples(f"{counted(troubles.count, 'row')} {were} skipped", troubles)
+    if row_errors.count:
+        were = "was" if row_errors.count == 1 else "were"
+        say_examples(f"{counted(row_errors.count, 'row')} {were} skipped", row_errors)
 
 
-def say_examples(message: str, troubles: Any) -> None:
+def say_examples(message: str, row_errors: Any) -> None:
     """Say something about rows that cannot be used, and why the first of them cannot."""
     say(f"{message}, for instance:")
-    for reason in troubles.first:
+    for reason in row_errors.reasons:
         say(f"  {reason}")
 
 
@@ -99,7 +99,7 @@ def say_findings(findings: Iterable[Any]) -> None:
 
 def as_option(argument: str, value: Any) -> str:
     """An argument of the library as an option, with its values."""
-    if argument == "troubles":
+    if argument == "row_errors":
         return "--on-error skip"
     if value is False:
         argument = f"no-{argument}"

@@ -153,7 +153,7 @@ def _say_changes(before: dict[str, Any], after: dict[str, Any]) -> None:
 def _fingerprint(table: InputTable, base: str, settings: dict[str, Any]) -> str:
     """Return the fingerprint that a checkpoint must have to be one of this run."""
     files = [(source.name, source.size, source.version) for source in table.sources]
-    tree = [files, repr(table.how), base, settings, table.troubles.skip]
+    tree = [files, repr(table.how), base, settings, table.row_errors.skip]
     return hashlib.sha256(json.dumps(tree, default=str).encode()).hexdigest()
 
 
@@ -188,7 +188,12 @@ def _restored(run: Training, finished: dict[str, Any] | None, options: ModelOpti
 
 def _report(run: Training, scores: dict[str, Any] | None, as_json: bool, quiet: bool) -> None:
     """Print the columns, the number of rows and the scores, as text or as JSON."""
-    model, output, troubles, findings = run.model, run.output, run.table.troubles, run.findings()
+    model, output, row_errors, findings = (
+        run.model,
+        run.output,
+        run.table.row_errors,
+        run.findings(),
+    )
     units = int(model.estimator.solver_.n_features_in_)
     if as_json:
         summary = {
@@ -198,7 +203,7 @@ def _report(run: Training, scores: dict[str, Any] | None, as_json: bool, quiet: 
             "classes": len(model.classes) or None,
             "rows": model.n_rows,
             "rows_without_target": model.n_without_target,
-            "rows_skipped": troubles.count,
+            "rows_skipped": row_errors.count,
             "inputs": len(model.schema.inputs),
             "columns": [column.as_dict() for column in model.schema.columns],
             "units": units,
@@ -212,7 +217,7 @@ def _report(run: Training, scores: dict[str, Any] | None, as_json: bool, quiet: 
         show_json(summary)
     if quiet:
         return
-    say_skipped(troubles)
+    say_skipped(row_errors)
     if model.n_without_target:
         total = model.n_rows + model.n_without_target
         say(f"{part_of(model.n_without_target, total, 'row')} without a target; not learned.")

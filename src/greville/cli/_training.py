@@ -49,18 +49,18 @@ class Training:
                 kept = self.holdout.learned(batches)
                 for chunk in in_chunks(kept, _ROWS_PER_UPDATE, skip=self.rows):
                     with stop.at_once():
-                        learned, troubles = self._copies()
+                        learned, row_errors = self._copies()
                         self.score.before_learning(learned, chunk)
-                        learned.learn(chunk, troubles)
+                        learned.learn(chunk, row_errors)
                         compact(learned)  # as a checkpoint does: it changes no bit then
-                    self.model, self.table.troubles = learned, troubles
+                    self.model, self.table.row_errors = learned, row_errors
                     self.rows += sum(map(len, chunk))
                     if self.rows - self.saved >= every:
                         self.save_checkpoint()
             with stop.at_once():
-                settled, troubles = self._copies()
-                settled.settle(troubles).choose()
-            self.model, self.table.troubles = settled, troubles
+                settled, row_errors = self._copies()
+                settled.settle(row_errors).choose()
+            self.model, self.table.row_errors = settled, row_errors
         self.finish(start, self.rows - before)
         return self.scores(quiet)
 
@@ -71,15 +71,15 @@ class Training:
         return said if self.checkpoint is None else f"{said} {_AGAIN} {self.checkpoint}."
 
     def _copies(self) -> tuple[Any, Any]:
-        return self.model.twin(), self.table.troubles.copy()
+        return self.model.twin(), self.table.row_errors.copy()
 
     def _prepare(self, quiet: bool, stopped: Callable[[], bool]) -> None:
         """Look at all rows before the first is learned, where they can be read twice."""
-        from ..tables import Troubles
+        from ..tables import RowErrors
 
         table = self.table
         if self.is_new and table.can_be_read_again:
-            looked_at = replace(table, troubles=Troubles(skip=table.troubles.skip))
+            looked_at = replace(table, row_errors=RowErrors(skip=table.row_errors.skip))
             with looked_at.batches("looking", quiet, self.model.needed, stopped) as batches:
                 self.model.prepare(self.holdout.learned(batches))
 
@@ -91,20 +91,20 @@ class Training:
             return self.score.summary(self.model)
         with self.table.batches("testing", quiet, self.model.needed) as batches:
             rows = self.holdout.held_out(batches)
-            return score_rows(self.model, rows, self.table.troubles.copy())
+            return score_rows(self.model, rows, self.table.row_errors.copy())
 
     def findings(self) -> tuple[Any, ...]:
         """Return the findings of readers and columns."""
-        return tuple(dict.fromkeys([*self.table.troubles.findings, *self.model.schema.findings]))
+        return tuple(dict.fromkeys([*self.table.row_errors.findings, *self.model.schema.findings]))
 
     def save_checkpoint(self) -> None:
         """Save what was learned since the last time, if anything was."""
         from ..persistence import save
 
         if self.checkpoint is not None and self.rows > self.saved:
-            troubles = self.table.troubles
+            row_errors = self.table.row_errors
             state = {"run": self.fingerprint, "rows": self.rows}
-            state |= {"skipped": troubles.count, "reasons": troubles.first}
+            state |= {"skipped": row_errors.count, "reasons": row_errors.reasons}
             save(self.model, self.checkpoint, extra=state)
             self.saved = self.rows
 
@@ -112,8 +112,8 @@ class Training:
         """Continue the run from a checkpoint."""
         self.model, self.is_new = model, False
         self.rows = self.saved = int(state["rows"])
-        self.table.troubles.count = int(state["skipped"])
-        self.table.troubles.first = list(state["reasons"])
+        self.table.row_errors.count = int(state["skipped"])
+        self.table.row_errors.reasons = list(state["reasons"])
 
     def finish(self, start: float, rows: int) -> None:
         """Save the model, and remove the checkpoint."""

@@ -23,7 +23,7 @@ _ROWS_AT_ONCE = 16_384
 # How large parts of Parquet files are, in bytes, and how many there are for each thread.
 _LEAST_PART, _LARGEST_PART, _PARTS_PER_THREAD = 1 << 20, 1 << 26, 8
 
-Learned = tuple[tables.TableModel, tables.Troubles]
+Learned = tuple[tables.TableModel, tables.RowErrors]
 
 
 @dataclass
@@ -47,15 +47,15 @@ class ClusterTable:
     holdout: tables.Holdout
     skip: bool
     _rows: Counter[str] = field(default_factory=Counter, init=False)
-    _said: tables.Troubles = field(default_factory=tables.Troubles, init=False)
+    _said: tables.RowErrors = field(default_factory=tables.RowErrors, init=False)
 
     def sample(self, model: tables.TableModel) -> tuple[list[tables.Batch], int]:
         """Return the same sample of rows as one process, and the number of all rows to learn.
 
         `TableModel.prepare_from` takes columns and units from it. This process takes it.
         """
-        troubles = tables.Troubles(skip=self.skip)
-        with closing(tables.read(self.sources, self.reading, troubles, model.needed)) as batches:
+        row_errors = tables.RowErrors(skip=self.skip)
+        with closing(tables.read(self.sources, self.reading, row_errors, model.needed)) as batches:
             learned = self.holdout.learned(self._counted(batches))
             return tables.sampled(learned, tables.FIRST_ROWS)
 
@@ -76,7 +76,7 @@ class ClusterTable:
         parts = tables.split(self.sources, self.reading, size)
         counts = [self._rows[p.name] if p.n_rows is None else p.n_rows for p in parts]
         first = [0, *accumulate(counts[:-1])]
-        topic, skip = f"greville-{uuid.uuid4().hex}", tables.Troubles(skip=self.skip)
+        topic, skip = f"greville-{uuid.uuid4().hex}", tables.RowErrors(skip=self.skip)
         shared = dask.delayed((model.accumulator(), skip), pure=False, traverse=False)
         task = dask.delayed(_learn_part, pure=False)
 
@@ -86,29 +86,29 @@ class ClusterTable:
         self.client.subscribe_topic(topic, lambda event: report(event[1]))
         try:
             with self.client.as_current():
-                added, troubles = added_up(step, len(parts), _merge)
+                added, row_errors = added_up(step, len(parts), _merge)
         finally:
             self.client.unsubscribe_topic(topic)
-        troubles.join(self._said)  # what only one who reads all files can see
-        return model.twin().merge(added), troubles
+        row_errors.extend(self._said)  # what only one who reads all files can see
+        return model.twin().merge(added), row_errors
 
 
 def _learn_part(
     start: Learned, before: Any, part: Any, reading: Any, first: int, holdout: Any, topic: str
 ) -> Learned:
     """Learn one part after those before it, and report its number of rows to the client."""
-    model, troubles = _copy(start if before is None else before)
-    with closing(tables.read([part], reading, troubles, model.needed)) as batches:
+    model, row_errors = _copy(start if before is None else before)
+    with closing(tables.read([part], reading, row_errors, model.needed)) as batches:
         for chunk in tables.in_chunks(holdout.learned(batches, first), _ROWS_AT_ONCE):
-            model.learn(chunk, troubles)
+            model.learn(chunk, row_errors)
             distributed.get_worker().log_event(topic, sum(map(len, chunk)))
-    return model, troubles
+    return model, row_errors
 
 
 def _merge(one: Learned, other: Learned) -> Learned:
-    model, troubles = _copy(one)
-    troubles.join(other[1])
-    return model.merge(other[0]), troubles
+    model, row_errors = _copy(one)
+    row_errors.extend(other[1])
+    return model.merge(other[0]), row_errors
 
 
 def _copy(learned: Learned) -> Learned:

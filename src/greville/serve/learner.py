@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..persistence import ModelFileError, save
-from ..tables import Stream, TableError, Troubles
+from ..tables import RowErrors, Stream, TableError
 from .board import Outcome
 from .bodies import shown
 from .log import LOG_ERRORS, Log, Row
@@ -338,14 +338,14 @@ class Learner(Service):
         """Learn rows; return their earlier predictions, or raise a RequestError."""
         stream, without_target = self.stream, self.stream.n_without_target
         for entry in entries:
-            reason = stream.trouble_with(entry.row) if len(entries) == 1 else None
+            reason = stream.row_error(entry.row) if len(entries) == 1 else None
             reason = reason or stream.no_number(entry.row)
             if reason is not None:
                 with naming_row(rows, entry.number):
                     raise unusable(reason, entry.row)
         self._is_half_done = True
         whole = [entry.row for entry in entries]
-        answers = stream.answer(whole, stream.lines + 1, Troubles(skip=True), together=True)
+        answers = stream.answer(whole, stream.lines + 1, RowErrors(skip=True), together=True)
         for entry, answer in zip(entries, answers, strict=True):
             if "error" in answer:
                 with naming_row(rows, entry.number):

@@ -24,7 +24,7 @@ logger = logging.getLogger("greville.serve")
 # Seconds without a word from the leader, which says something every second; and between tries.
 _SILENCE, _BETWEEN = 10.0, 0.5
 
-_TROUBLES = (OSError, http.client.HTTPException, ValueError, ModelFileError)
+_REFRESH_ERRORS = (OSError, http.client.HTTPException, ValueError, ModelFileError)
 
 
 class Replica(Service):
@@ -87,7 +87,7 @@ class Replica(Service):
                 error.close()
                 self._is_loaded = self._is_loaded and error.code != 410  # it has another log
                 self._say_once(f"it answers {error.code}")
-            except _TROUBLES as error:
+            except _REFRESH_ERRORS as error:
                 self._say_once(str(error) or type(error).__name__)
             except Exception:
                 logger.exception("%s cannot be followed; it is loaded again.", self._url)
@@ -146,6 +146,6 @@ def open_replicas(leader: str, token: str | None = None) -> dict[str, Replica]:
     try:
         with fetched(f"{leader}/models", token) as response:
             names = json.load(response)["models"]
-    except (*_TROUBLES, KeyError) as error:
+    except (*_REFRESH_ERRORS, KeyError) as error:
         raise ServeError(f"follow={leader!r}: no server answers there ({error}).") from error
     return {name: Replica(leader, name, token) for name in names}

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from ._settings import stream_settings as stream_settings
     from .answering import Answering as Answering
     from .batch import Batch as Batch
+    from .batch import RowErrors as RowErrors
     from .batch import TableError as TableError
-    from .batch import Troubles as Troubles
     from .batch import batches_of as batches_of
     from .batch import check_column_names as check_column_names
     from .batch import in_chunks as in_chunks
@@ -64,7 +64,7 @@ _EXPORTS = {
     "_settings": ("FIRST_ROWS", "solver_names", "stream_settings"),
     "answering": ("Answering",),
     "batch": (
-        *("Batch", "TableError", "Troubles"),
+        *("Batch", "TableError", "RowErrors"),
         *("batches_of", "check_column_names", "in_chunks"),
     ),
     "doubts": ("totals_row",),

@@ -26,9 +26,9 @@ def sampled(batches: Iterable[Batch], n: int) -> tuple[list[Batch], int]:
     --------
     >>> from pathlib import Path
     >>> from greville import datasets
-    >>> from greville.tables import Reading, Troubles, find_sources, read, sampled
+    >>> from greville.tables import Reading, RowErrors, find_sources, read, sampled
     >>> path = Path(datasets.__file__).with_name("ecg.npz")  # a table that comes with greville
-    >>> batches, total = sampled(read(find_sources([str(path)]), Reading(), Troubles()), 2)
+    >>> batches, total = sampled(read(find_sources([str(path)]), Reading(), RowErrors()), 2)
     >>> sum(len(batch) for batch in batches), total
     (2, 21600)
     """

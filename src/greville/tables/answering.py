@@ -37,9 +37,9 @@ class Answering:
 
     Examples
     --------
-    >>> from greville.tables import Stream, TableModel, Troubles
+    >>> from greville.tables import Stream, TableModel, RowErrors
     >>> stream = Stream(TableModel("y"))
-    >>> _ = stream.answer([{"x": i / 10, "y": i / 5} for i in range(60)], 1, Troubles())
+    >>> _ = stream.answer([{"x": i / 10, "y": i / 5} for i in range(60)], 1, RowErrors())
     >>> [answer] = stream.answering().answers([{"x": 2.0}])
     >>> round(answer["prediction"], 1)
     4.0

@@ -101,9 +101,9 @@ class Batch:
     --------
     >>> from pathlib import Path
     >>> from greville import datasets
-    >>> from greville.tables import Reading, Troubles, find_sources, read
+    >>> from greville.tables import Reading, RowErrors, find_sources, read
     >>> path = Path(datasets.__file__).with_name("ecg.npz")  # a table that comes with greville
-    >>> batch = next(read(find_sources([str(path)]), Reading(), Troubles()))
+    >>> batch = next(read(find_sources([str(path)]), Reading(), RowErrors()))
     >>> len(batch), batch.numbers[:3].tolist(), batch.done
     (16384, [1, 2, 3], 0.7585185185185185)
     """
@@ -171,7 +171,7 @@ class Batch:
 
 
 @dataclass
-class Troubles:
+class RowErrors:
     """Rows that cannot be used: stop at the first, or skip and count them.
 
     `findings` is what readers had to say about the sources of these rows.
@@ -179,23 +179,23 @@ class Troubles:
 
     skip: bool = False
     count: int = field(default=0, repr=False)
-    first: list[str] = field(default_factory=list, repr=False)
+    reasons: list[str] = field(default_factory=list, repr=False)
     findings: list[Finding] = field(default_factory=list, repr=False)
 
     def copy(self) -> Self:
-        return replace(self, first=list(self.first), findings=list(self.findings))
+        return replace(self, reasons=list(self.reasons), findings=list(self.findings))
 
-    def join(self, other: Troubles) -> None:
+    def extend(self, other: RowErrors) -> None:
         """Add the counts and findings of another counter."""
         self.count += other.count
-        self.first = [*self.first, *other.first][:_MOST_REASONS]
+        self.reasons = [*self.reasons, *other.reasons][:_MOST_REASONS]
         said = {_without_numbers(each) for each in self.findings}
         for each in other.findings:  # parts of one file say the same of different lines
             if _without_numbers(each) not in said:
                 said.add(_without_numbers(each))
                 self.findings.append(each)
 
-    def meet(self, reason: str | Callable[[], str]) -> None:
+    def add(self, reason: str | Callable[[], str]) -> None:
         """Count a row that cannot be used; `reason` may be a function, called only if shown."""
         if not self.skip:
             raise unusable_row(reason if isinstance(reason, str) else reason())
@@ -203,8 +203,8 @@ class Troubles:
 
     def _count(self, reason: str | Callable[[], str]) -> None:
         self.count += 1
-        if len(self.first) < _MOST_REASONS:
-            self.first.append(reason if isinstance(reason, str) else reason())
+        if len(self.reasons) < _MOST_REASONS:
+            self.reasons.append(reason if isinstance(reason, str) else reason())
 
     def count_skipped(self, batch: Batch) -> None:
         """Count the rows that a reader has left out, and take over its findings."""
@@ -212,10 +212,10 @@ class Troubles:
             self._count(reason)
         self.findings += [each for each in batch.findings if each not in self.findings]
 
-    def meet_rows(self, rows: Any, wrong: dict[int, str]) -> None:
+    def add_rows(self, rows: Any, wrong: dict[int, str]) -> None:
         """Count rows that cannot be used, with reasons; `rows` gives the names of the rows."""
         for row, reason in sorted(wrong.items()):
-            self.meet(partial(_named, rows.where, row, reason))
+            self.add(partial(_named, rows.where, row, reason))
 
 
 def _named(where: Callable[[int], str], row: int, reason: str) -> str:
@@ -228,8 +228,8 @@ def _without_numbers(finding: Finding) -> tuple[str, str]:
 
 def unusable_row(reason: str) -> TableError:
     """Make the error for a row that cannot be used, if such rows are not skipped."""
-    advice = "; fix it, or pass {troubles} to go on without such rows."
-    return TableError(reason, advice, troubles=Troubles(skip=True))
+    advice = "; fix it, or pass {row_errors} to go on without such rows."
+    return TableError(reason, advice, row_errors=RowErrors(skip=True))
 
 
 def batches_of(table: Any) -> Iterator[Batch]:
@@ -261,9 +261,9 @@ def in_chunks(batches: Iterable[Batch], size: int, skip: int = 0) -> Iterator[li
     --------
     >>> from pathlib import Path
     >>> from greville import datasets
-    >>> from greville.tables import Reading, Troubles, find_sources, in_chunks, read
+    >>> from greville.tables import Reading, RowErrors, find_sources, in_chunks, read
     >>> path = Path(datasets.__file__).with_name("ecg.npz")  # a table that comes with greville
-    >>> batches = read(find_sources([str(path)]), Reading(), Troubles())
+    >>> batches = read(find_sources([str(path)]), Reading(), RowErrors())
     >>> [sum(len(batch) for batch in chunk) for chunk in in_chunks(batches, 10_000)]
     [10000, 10000, 1600]
     """

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ._first import FirstRows
 from ._sample import HELD_OUT, Sample, uniform
-from .batch import Batch, TableError, Troubles
+from .batch import Batch, RowErrors, TableError
 from .model import TableModel
 from .predictions import UnlearnedValues
 from .target import CLASSIFICATION
@@ -39,9 +39,9 @@ class Holdout:
     --------
     >>> from pathlib import Path
     >>> from greville import datasets
-    >>> from greville.tables import Holdout, Reading, Troubles, find_sources, read
+    >>> from greville.tables import Holdout, Reading, RowErrors, find_sources, read
     >>> path = Path(datasets.__file__).with_name("ecg.npz")  # a table that comes with greville
-    >>> batches = list(read(find_sources([str(path)]), Reading(), Troubles()))
+    >>> batches = list(read(find_sources([str(path)]), Reading(), RowErrors()))
     >>> holdout = Holdout(0.2)
     >>> sum(len(batch) for batch in holdout.learned(batches))
     17248
@@ -88,7 +88,7 @@ class TrainingScore:
             if model.n_rows > 0:
                 self._found = self._found or empty_score(model)
                 for batch in chunk:
-                    add_scores(self._found, model, batch, Troubles(skip=True))
+                    add_scores(self._found, model, batch, RowErrors(skip=True))
             return
         for batch in chunk:
             self._sample.add(batch)
@@ -117,11 +117,13 @@ class TrainingScore:
         return {"how": how, **self._found.summary()}
 
 
-def score_rows(model: TableModel, batches: Iterable[Batch], troubles: Troubles) -> dict[str, Any]:
+def score_rows(
+    model: TableModel, batches: Iterable[Batch], row_errors: RowErrors
+) -> dict[str, Any]:
     """The scores of a model on rows that have a target."""
     score = empty_score(model)
     for batch in batches:
-        add_scores(score, model, batch, troubles)
+        add_scores(score, model, batch, row_errors)
     check_held_out(score, model)
     return {"how": "held out", **score.summary()}
 
@@ -152,7 +154,7 @@ def add_scores(
     found: Any,
     model: TableModel,
     batch: Batch,
-    troubles: Troubles,
+    row_errors: RowErrors,
     unlearned: UnlearnedValues | None = None,
 ) -> int:
     """Score the predictions for a batch; return the number of rows without a target."""
@@ -162,8 +164,8 @@ def add_scores(
     if unlearned is not None:
         unlearned.add(answers)
     wrong = answers.wrong | wrong
-    troubles.count_skipped(batch)
-    troubles.meet_rows(batch, wrong)
+    row_errors.count_skipped(batch)
+    row_errors.add_rows(batch, wrong)
     use = there.copy()
     use[list(wrong)] = False
     more = answers.proba if classes else answers.std

@@ -33,7 +33,7 @@ from ._settings import (
     make_estimator,
     make_solver,
 )
-from .batch import Batch, TableError, Troubles, batches_of, listed
+from .batch import Batch, RowErrors, TableError, batches_of, listed
 from .doubts import totals_row
 from .findings import Finding
 from .insights import table_effect, table_importance, table_why
@@ -347,35 +347,35 @@ class TableModel:
             new.first, new.stale = None, False
         return self
 
-    def learn(self, table: Any, troubles: Troubles | None = None) -> Self:
+    def learn(self, table: Any, row_errors: RowErrors | None = None) -> Self:
         """Learn all rows of a table, or of a batch or a list of batches, that have a target.
 
         All of them or, if an exception comes out, none. What is wrong with one of the first rows
         is said when they are looked at: by `settle`, or when there are enough of them.
         """
-        troubles = troubles or Troubles()
+        row_errors = row_errors or RowErrors()
         with self._replacement() as new:
             left = deque(batches_of(table))
             for batch in left:
-                troubles.count_skipped(batch)
+                row_errors.count_skipped(batch)
             while left and new.first is not None:
                 batch = left.popleft()
                 stop = min(FIRST_ROWS - new.first.n, len(batch))
                 new._keep(batch.part(0, stop), batch)
                 if new.first.n >= FIRST_ROWS:
-                    new._settle(troubles)
+                    new._settle(row_errors)
                     new.first = None
                 if stop < len(batch):
                     left.appendleft(batch.part(stop, len(batch)))
             if left:
-                new._learn_encoded(list(left), [new._checked(batch, troubles) for batch in left])
+                new._learn_encoded(list(left), [new._checked(batch, row_errors) for batch in left])
         return self
 
-    def settle(self, troubles: Troubles | None = None) -> Self:
+    def settle(self, row_errors: RowErrors | None = None) -> Self:
         """Look at all of the first rows, and learn them, if that is still to be done."""
         if self.stale:
             with self._replacement() as new:
-                new._settle(troubles or Troubles())
+                new._settle(row_errors or RowErrors())
         return self
 
     def weigh(self, table: Any, weight: NDArray[np.float64]) -> None:
@@ -421,7 +421,7 @@ class TableModel:
         self.first = first.with_batch(batch, lambda name: is_used(self.settings, name))
         self.stale = stale
 
-    def _settle(self, troubles: Troubles) -> None:
+    def _settle(self, row_errors: RowErrors) -> None:
         """Learn all of the first rows, except a last row of totals."""
         rows = self.first
         if rows is None or not self.stale:
@@ -429,7 +429,7 @@ class TableModel:
         total = totals_row(rows.batch(), rows.where(rows.n - 1)) if rows.n else None
         if total is not None:
             self.first = rows.without([rows.n - 1])
-        self._relearn(*self._fit_columns(), troubles)
+        self._relearn(*self._fit_columns(), row_errors)
         if total is not None:
             self.say(total)
 
@@ -453,11 +453,11 @@ class TableModel:
         return batch, self._encoded(batch)
 
     def _relearn(
-        self, batch: Batch, rows: EncodedRows, troubles: Troubles, *, drop: bool = False
+        self, batch: Batch, rows: EncodedRows, row_errors: RowErrors, *, drop: bool = False
     ) -> None:
         """Learn all of the first rows; `drop` removes those that cannot be used."""
         assert self.first is not None
-        troubles.meet_rows(self.first, rows.wrong)
+        row_errors.add_rows(self.first, rows.wrong)
         self._measure(rows)
         self._learn_encoded([batch], [rows])
         self.stale = False
@@ -489,9 +489,9 @@ class TableModel:
         y, known, wrong_targets = self._known_target.read(batch)
         return EncodedRows(X, y, known, wrong_targets | wrong)
 
-    def _checked(self, batch: Batch, troubles: Troubles) -> EncodedRows:
+    def _checked(self, batch: Batch, row_errors: RowErrors) -> EncodedRows:
         rows = self._encoded(batch)
-        troubles.meet_rows(batch, rows.wrong)
+        row_errors.add_rows(batch, rows.wrong)
         return rows
 
     def _learn_encoded(self, batches: Sequence[Batch], rows: Sequence[EncodedRows]) -> None:
@@ -609,7 +609,7 @@ class TableModel:
     def record(
         self,
         table: Any,
-        troubles: Troubles | None = None,
+        row_errors: RowErrors | None = None,
         *,
         std: bool = False,
         proba: bool = False,
@@ -619,35 +619,37 @@ class TableModel:
         As long as the first rows come, what the columns are is learned afresh from 1, 2, 4, ... of
         them, and when one does not fit.
         """
-        answers, troubles = [], troubles or Troubles()
+        answers, row_errors = [], row_errors or RowErrors()
         options = {"std": std, "proba": proba}
         with self._replacement() as new:
-            new._settle(Troubles(skip=True))
+            new._settle(RowErrors(skip=True))
             for batch in batches_of(table):
-                troubles.count_skipped(batch)
+                row_errors.count_skipped(batch)
                 start = 0
                 while start < len(batch) and new.first is not None:
                     stop = min(start + _n_until_due(new.first.n), len(batch))
-                    answers.append(new._record_first(batch.part(start, stop), troubles, options))
+                    answers.append(new._record_first(batch.part(start, stop), row_errors, options))
                     start += len(answers[-1].prediction)
                 if start < len(batch):
                     rest = batch.part(start, len(batch))
-                    answers.append(new._record(rest, new._checked(rest, troubles), **options))
+                    answers.append(new._record(rest, new._checked(rest, row_errors), **options))
         return answers
 
-    def _record_first(self, piece: Batch, troubles: Troubles, options: dict[str, bool]) -> Answers:
+    def _record_first(
+        self, piece: Batch, row_errors: RowErrors, options: dict[str, bool]
+    ) -> Answers:
         """Predict and learn first rows up to one that does not fit the schema, or only that row."""
         assert self.first is not None
         rows = self._encoded(piece) if self.has_schema else None
         if rows is None or 0 in rows.wrong:
             reason = "" if rows is None else rows.wrong[0]
-            return self._record_misfit(piece.part(0, 1), reason, troubles)
+            return self._record_misfit(piece.part(0, 1), reason, row_errors)
         rows, is_due = rows.until_wrong(), _n_until_due(self.first.n)
         piece = piece.part(0, len(rows.X))
         answers = self._record(piece, rows, **options)
         self._keep(piece, stale=False)
         if len(piece) >= is_due and not self._fits_first_rows():
-            self._relearn(*self._fit_columns(), troubles, drop=True)
+            self._relearn(*self._fit_columns(), row_errors, drop=True)
         return answers
 
     def _fits_first_rows(self) -> bool:
@@ -663,7 +665,7 @@ class TableModel:
             self.first = None
         return True
 
-    def _record_misfit(self, row: Batch, reason: str, troubles: Troubles) -> Answers:
+    def _record_misfit(self, row: Batch, reason: str, row_errors: RowErrors) -> Answers:
         """Fit the schema anew to the first row, or to one that does not fit the schema.
 
         If it does not fit then, it is wrong for `reason`, and nothing changes.
@@ -673,9 +675,9 @@ class TableModel:
         batch, rows = new._fit_columns()
         if len(batch) - 1 in rows.wrong:
             wrong = {0: reason or rows.wrong[len(batch) - 1]}
-            troubles.meet_rows(row, wrong)
+            row_errors.add_rows(row, wrong)
             return Answers((self if self.has_schema else new)._no_predictions(1), wrong)
-        new._relearn(batch, rows, troubles, drop=True)
+        new._relearn(batch, rows, row_errors, drop=True)
         self.__dict__ = new.__dict__
         return Answers(self._no_predictions(1), {}, target=rows.y[-1:], known=rows.known[-1:])
 
@@ -756,7 +758,7 @@ class TableModel:
         if y is not None:
             self._learn_usual(row, x, y)
             return self
-        (answers,) = self.record(self._batch([row]), Troubles(skip=True))
+        (answers,) = self.record(self._batch([row]), RowErrors(skip=True))
         for reason in answers.wrong.values():
             raise TableError(f"{reason}.")
         return self
@@ -796,13 +798,13 @@ class TableModel:
         prediction = self.estimator.classes_[[int(found.argmax())]]
         return Answers(prediction, {}, proba=found[None], classes=classes)
 
-    def learn_rows(self, rows: Sequence[Row], troubles: Troubles | None = None) -> Self:
+    def learn_rows(self, rows: Sequence[Row], row_errors: RowErrors | None = None) -> Self:
         """Learn rows, all of them or, if an exception comes out, none; see `learn_one`.
 
         Parameters
         ----------
         rows : sequence of dict
-        troubles : Troubles, optional
+        row_errors : RowErrors, optional
             Whether rows that cannot be used are skipped, or are the end, as by default.
 
         Returns
@@ -811,8 +813,8 @@ class TableModel:
         """
         batches = batches_of_rows(list(map(checked_row, rows)), "the rows")
         if self.first is None:
-            return self.learn(batches, troubles)
-        self.record(batches, troubles)
+            return self.learn(batches, row_errors)
+        self.record(batches, row_errors)
         return self
 
     def predict_one(self, row: Row) -> Any:
@@ -875,7 +877,7 @@ class TableModel:
         answers.collect(parts, model.classes)
         return answers
 
-    def trouble_with(self, row: Row) -> str | None:
+    def row_error(self, row: Row) -> str | None:
         """Return why a row cannot be learned; None if it can, or while the columns may change."""
         row = checked_row(row)
         if self.first is not None or self._usual(row)[1] is not None:
@@ -887,7 +889,7 @@ class TableModel:
         missing = None if rows.known[0] else f"the target {self.target!r} is missing"
         return rows.wrong.get(0, missing)
 
-    def trouble_with_target(self, row: Row) -> str | None:
+    def target_error(self, row: Row) -> str | None:
         """Return why a row's target cannot be read like earlier targets; None if it can."""
         return self._target_of(row)[1] if self.has_schema else None
 
@@ -953,12 +955,12 @@ class TableModel:
 
     # Models as sums over rows
 
-    def unlearn(self, table: Any, troubles: Troubles | None = None) -> int:
+    def unlearn(self, table: Any, row_errors: RowErrors | None = None) -> int:
         """Remove rows learned earlier, all of them or none; return the number of removed rows."""
         before = self.settle().n_rows
         with self._additive("unlearn rows")._replacement() as new:
             for batch in batches_of(table):
-                rows = new._checked(batch, troubles or Troubles())
+                rows = new._checked(batch, row_errors or RowErrors())
                 X, y = rows.learned_from()
                 if len(X):
                     with naming_rows([batch]):

@@ -16,7 +16,7 @@ from ._first import FirstRows, first_columns
 from ._sample import sampled
 from ._settings import FIRST_ROWS, is_used
 from ._values import UnknownType, Values
-from .batch import Batch, TableError, Troubles, batches_of
+from .batch import Batch, RowErrors, TableError, batches_of
 from .column import Column
 from .decisions import Hints
 from .doubts import totals_row
@@ -179,7 +179,7 @@ class _Seen:
         self._columns = {column.name: column for column in schema.columns}
         self.missing = dict.fromkeys(names, 0)
         self.ends: dict[str, tuple[float, float]] = {}
-        self._wrong, self._unread = Troubles(skip=True), ""
+        self._wrong, self._unread = RowErrors(skip=True), ""
 
     def add(self, batch: Batch, rows: Batch | FirstRows) -> None:
         """Look at some more rows, which `rows` names."""
@@ -193,7 +193,7 @@ class _Seen:
         except TableError as error:
             self._unread = self._unread or error.message
             return
-        self._wrong.meet_rows(rows, wrong)
+        self._wrong.add_rows(rows, wrong)
 
     def _look(self, name: str, values: Values) -> None:
         column = self._columns.get(name)
@@ -215,10 +215,10 @@ class _Seen:
         if n:
             more = f" ({n:,} rows cannot be used)" if n > 1 else ""
             text, advice = (
-                f"{self._wrong.first[0]}{more}; fix it",
-                ", or pass {troubles} to leave it out.",
+                f"{self._wrong.reasons[0]}{more}; fix it",
+                ", or pass {row_errors} to leave it out.",
             )
-            findings.append(Finding("wrong", text, None, True, advice, {"troubles": None}))
+            findings.append(Finding("wrong", text, None, True, advice, {"row_errors": None}))
         return findings
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from ._answers import Answers
-from .batch import Batch, TableError, Troubles
+from .batch import Batch, RowErrors, TableError
 from .findings import Finding
 from .insights import reasons
 from .model import TableModel
@@ -21,7 +21,7 @@ def with_predictions(
     model: TableModel,
     batch: Batch,
     answers: Answers,
-    troubles: Troubles,
+    row_errors: RowErrors,
     name: str,
     *,
     why: bool = False,
@@ -32,8 +32,8 @@ def with_predictions(
 
     Rows that cannot be used are counted, and have no prediction.
     """
-    troubles.count_skipped(batch)
-    troubles.meet_rows(batch, answers.wrong)
+    row_errors.count_skipped(batch)
+    row_errors.add_rows(batch, answers.wrong)
     unusable = np.zeros(len(batch), bool)
     unusable[list(answers.wrong)] = True
     new = {name: answers.prediction}

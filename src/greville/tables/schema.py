@@ -335,9 +335,9 @@ def numbers(
     --------
     >>> from pathlib import Path
     >>> from greville import datasets
-    >>> from greville.tables import Reading, Troubles, find_sources, numbers, read
+    >>> from greville.tables import Reading, RowErrors, find_sources, numbers, read
     >>> path = Path(datasets.__file__).with_name("ecg.npz")  # a table that comes with greville
-    >>> batch = next(read(find_sources([str(path)]), Reading(), Troubles()))
+    >>> batch = next(read(find_sources([str(path)]), Reading(), RowErrors()))
     >>> values, wrong = numbers(batch, "ecg")
     >>> len(values), wrong
     (16384, {})
@@ -354,9 +354,9 @@ def decision_of(batch: Batch, name: str) -> Decision:
     --------
     >>> from pathlib import Path
     >>> from greville import datasets
-    >>> from greville.tables import Reading, Troubles, decision_of, find_sources, read
+    >>> from greville.tables import Reading, RowErrors, decision_of, find_sources, read
     >>> path = Path(datasets.__file__).with_name("ecg.npz")  # a table that comes with greville
-    >>> batch = next(read(find_sources([str(path)]), Reading(), Troubles()))
+    >>> batch = next(read(find_sources([str(path)]), Reading(), RowErrors()))
     >>> decision_of(batch, "ecg").kind
     'number'
     """

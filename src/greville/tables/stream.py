@@ -18,7 +18,7 @@ from ._answers import Answers
 from ._rows import FEW_ROWS, batch_of_rows, batches_of_rows, runs_of_one_kind
 from ._settings import stream_settings
 from .answering import Answer, Answering, Following, Row, answer_of, fits, infinite_value
-from .batch import Batch, TableError, Troubles, listed, unusable_row
+from .batch import Batch, RowErrors, TableError, listed, unusable_row
 from .insights import table_importance
 from .model import TableModel
 from .predictions import UnlearnedValues
@@ -79,10 +79,10 @@ class Stream:
 
     Examples
     --------
-    >>> from greville.tables import Stream, Troubles
+    >>> from greville.tables import Stream, RowErrors
     >>> stream = Stream("y")
     >>> rows = [{"x": i / 10, "y": i / 5} for i in range(60)]
-    >>> answers = stream.answer(rows, 1, Troubles())
+    >>> answers = stream.answer(rows, 1, RowErrors())
     >>> stream.n_rows, round(answers[-1]["prediction"], 1)
     (60, 11.8)
     """
@@ -143,7 +143,7 @@ class Stream:
 
     def settled(self) -> TableModel:
         """A separate model of all rows so far, which later rows of the stream do not change."""
-        return self._with_rows()[0].settle(Troubles(skip=True))
+        return self._with_rows()[0].settle(RowErrors(skip=True))
 
     @property
     def n_rows(self) -> int:
@@ -155,10 +155,10 @@ class Stream:
         """Rows whose target was there, and stands for a missing one, such as "nan"."""
         return self._newest.n_without_target
 
-    def trouble_with(self, row: Row) -> str | None:
+    def row_error(self, row: Row) -> str | None:
         """Describe what is wrong with a row to learn, if that shows before learning."""
         kind, reason = self._kind(row)
-        return reason if kind == "wrong" else self._newest.trouble_with(row)
+        return reason if kind == "wrong" else self._newest.row_error(row)
 
     def no_number(self, row: Row) -> str | None:
         """Describe a target that is no number, where all earlier targets were numbers.
@@ -168,11 +168,11 @@ class Stream:
         model = self._newest
         if model.task != REGRESSION or isinstance(row.get(model.target), (int, float)):
             return None
-        return model.trouble_with_target(row)
+        return model.target_error(row)
 
     def answering(self) -> Answering:
         """Return a model that answers rows as this stream does now, and never changes."""
-        model = self.live.twin().settle(Troubles(skip=True))
+        model = self.live.twin().settle(RowErrors(skip=True))
         return Answering(model, self._live_following and self._live_following.now)
 
     def importance(self, *, before_alarm: bool = False) -> Importance:
@@ -253,7 +253,7 @@ class Stream:
             If the model cannot unlearn, or a row could not have been learned.
         """
         model = self._with_rows()[0]
-        removed = model.unlearn(self._batches(rows), Troubles())
+        removed = model.unlearn(self._batches(rows), RowErrors())
         compact(model)
         self.model = model
         self.follower = self.follower and Follower(trained=True)  # it knows those of removed rows
@@ -263,12 +263,12 @@ class Stream:
 
     def learn_one(self, row: Row) -> None:
         """Learn one row with a target; a TableError if it cannot be used."""
-        self.answer([row], self.lines + 1, Troubles())
+        self.answer([row], self.lines + 1, RowErrors())
 
     def predict_one(self, row: Row, *, std: bool = False, proba: bool = False) -> Answer:
         """The answer to one row, which is not counted; a TableError if it cannot be predicted."""
         now = self._live_following and self._live_following.now
-        answering = Answering(self.live.settle(Troubles(skip=True)), now)
+        answering = Answering(self.live.settle(RowErrors(skip=True)), now)
         (answer,) = answering.answers([row], std=std, proba=proba)
         if "error" in answer:
             raise TableError(f"the row: {answer['error']}.")
@@ -280,7 +280,7 @@ class Stream:
         self,
         rows: Sequence[Row | str | None],
         first: int,
-        troubles: Troubles,
+        row_errors: RowErrors,
         *,
         std: bool = False,
         proba: bool = False,
@@ -295,7 +295,7 @@ class Stream:
             which is counted and gets no answer.
         first : int
             The number of the first line.
-        troubles : Troubles
+        row_errors : RowErrors
             Whether a row that cannot be used is answered with an error, or is the end.
         std, proba : bool
             Whether to answer also with a standard deviation, or with the probability of each class.
@@ -308,14 +308,14 @@ class Stream:
         answers : list of dict
             With a "line", and a "prediction" (None before anything was learned) or an "error".
         """
-        parts = self.answers(rows, first, troubles, std=std, proba=proba, together=together)
+        parts = self.answers(rows, first, row_errors, std=std, proba=proba, together=together)
         return [answer for part in parts for answer in part]
 
     def answers(
         self,
         rows: Sequence[Row | str | None],
         first: int,
-        troubles: Troubles,
+        row_errors: RowErrors,
         *,
         together: bool = False,
         **options: bool,
@@ -330,9 +330,9 @@ class Stream:
             begin = number - len(some)
             if run_kind == "learn":
                 joined = [together and k > first for k in range(begin, number)]
-                yield from self._learn(some, begin, troubles, joined, **options)
+                yield from self._learn(some, begin, row_errors, joined, **options)
             else:
-                yield from self._predict(some, begin, troubles, **options)
+                yield from self._predict(some, begin, row_errors, **options)
 
         for number, row in enumerate(rows, first):
             if run_kind == "predict" and run and self._may_be_late(row):
@@ -344,10 +344,10 @@ class Stream:
             if kind in ("learn", "predict"):
                 run.append(row)
             elif kind == "late":
-                yield self._learn_late(row, number, troubles)  # type: ignore[arg-type]
+                yield self._learn_late(row, number, row_errors)  # type: ignore[arg-type]
             else:
                 if kind == "wrong":
-                    troubles.meet(f"{self.source}, line {number:,}: {reason}")
+                    row_errors.add(f"{self.source}, line {number:,}: {reason}")
                 self.lines += 1
                 if kind == "wrong":
                     yield [{"line": number, "error": reason}]
@@ -362,7 +362,7 @@ class Stream:
         joined : sequence of bool
             Of each, whether its target came together with that of the row before it.
         """
-        parts = self._learn(list(rows), self.lines + 1, Troubles(skip=True), joined)
+        parts = self._learn(list(rows), self.lines + 1, RowErrors(skip=True), joined)
         return [answer for part in parts for answer in part]
 
     def _kind(self, row: Row | str | None) -> tuple[str, str]:
@@ -413,7 +413,7 @@ class Stream:
         self,
         rows: list[Row],
         first: int,
-        troubles: Troubles,
+        row_errors: RowErrors,
         joined: Sequence[bool],
         **options: bool,
     ) -> Iterator[list[Answer]]:
@@ -422,14 +422,14 @@ class Stream:
             n = self._block_length - len(self.rows)
             if len(rows) <= FEW_ROWS:
                 n = 1  # alone they are learned without a table
-            yield from self._learn_part(rows[:n], first, troubles, joined[:n], **options)
+            yield from self._learn_part(rows[:n], first, row_errors, joined[:n], **options)
             first, rows, joined = first + len(rows[:n]), rows[n:], joined[n:]
 
     def _learn_part(
         self,
         rows: list[Row],
         first: int,
-        troubles: Troubles,
+        row_errors: RowErrors,
         joined: Sequence[bool],
         **options: bool,
     ) -> Iterator[list[Answer]]:
@@ -438,24 +438,24 @@ class Stream:
         Where one of them cannot be learned none is, and each half is tried alone: so the answers
         to all rows before it come out.
         """
-        met = troubles.copy()
+        counted = row_errors.copy()
         try:
-            parts = self._record(rows, first, met, joined, **options)
+            parts = self._record(rows, first, counted, joined, **options)
         except TableError as error:
             if len(rows) > 1:
                 half = len(rows) // 2
                 for some, begin in ((slice(half), first), (slice(half, None), first + half)):
                     yield from self._learn_part(
-                        rows[some], begin, troubles, joined[some], **options
+                        rows[some], begin, row_errors, joined[some], **options
                     )
                 return
-            if not troubles.skip:
+            if not row_errors.skip:
                 raise
             reason = error.message.removeprefix(f"{self.source}, row {first:,}: ")
-            troubles.meet(f"{self.source}, line {first:,}: {reason}")
+            row_errors.add(f"{self.source}, line {first:,}: {reason}")
             answers = [{**self._head(rows[0], first), "error": reason}]
         else:
-            troubles.count, troubles.first = met.count, met.first
+            row_errors.count, row_errors.reasons = counted.count, counted.reasons
             proba = options.get("proba", False)
             n_alarms = 0 if self.monitor is None else len(self.monitor.alarms_)
             found = [answer for part in parts for answer in self._answers_to(part, proba)]
@@ -475,14 +475,14 @@ class Stream:
         self,
         rows: list[Row],
         first: int,
-        troubles: Troubles,
+        row_errors: RowErrors,
         joined: Sequence[bool],
         **options: bool,
     ) -> list[Answers]:
         """Learn rows that fit into the block, all or none; return the earlier predictions."""
         numbers, n = range(first, first + len(rows)), len(self.rows) + len(rows)
         if len(rows) == self._block_length:
-            return self._record_block(rows, joined, numbers, troubles, **options)
+            return self._record_block(rows, joined, numbers, row_errors, **options)
         live, parts = self.live, None
         if len(rows) == 1 and not options.get("std"):
             # What completes a block is learned with it.
@@ -492,11 +492,11 @@ class Stream:
             parts = None if part is None else [part]
         if parts is None:
             options = {**options, "proba": self._needs_proba(live, options)}
-            parts = live.record(self._batches(rows, numbers), troubles, **options)
+            parts = live.record(self._batches(rows, numbers), row_errors, **options)
         self._live_following = self._followed(live, self._live_following, parts, joined)
         self.rows, self.joined = [*self.rows, *rows], [*self.joined, *joined]
         if n == self._block_length:
-            self._record_block(self.rows, self.joined, (), Troubles(skip=True))
+            self._record_block(self.rows, self.joined, (), RowErrors(skip=True))
         return parts
 
     @property
@@ -512,13 +512,13 @@ class Stream:
         rows: list[Row],
         joined: Sequence[bool],
         numbers: Sequence[int],
-        troubles: Troubles,
+        row_errors: RowErrors,
         **options: bool,
     ) -> list[Answers]:
         """Learn a whole block with model and follower; return the earlier predictions."""
         options = {**options, "proba": self._needs_proba(self.model, options)}
         before = None if self.monitor is None else (self.model.twin(), self._last_rows)
-        parts = self.model.record(self._batches(rows, numbers), troubles, **options)
+        parts = self.model.record(self._batches(rows, numbers), row_errors, **options)
         self._last_rows, self._before_block = rows, before
         following = self._followed(
             self.model, self._following, parts, joined, mixes=len(numbers) > 0
@@ -532,7 +532,7 @@ class Stream:
         model, parts = self.model.twin(), list[Answers]()
         if self.rows:
             proba = self._needs_proba(model, {})
-            parts = model.record(self._batches(self.rows), Troubles(skip=True), proba=proba)
+            parts = model.record(self._batches(self.rows), RowErrors(skip=True), proba=proba)
         return model, self._followed(model, self._following, parts, self.joined, mixes=False)
 
     @property
@@ -587,12 +587,12 @@ class Stream:
     # Rows without a target
 
     def _predict(
-        self, rows: list[Row], first: int, troubles: Troubles, **options: bool
+        self, rows: list[Row], first: int, row_errors: RowErrors, **options: bool
     ) -> Iterator[list[Answer]]:
         """Answer rows that have no target."""
         if not rows:
             return
-        live = self.live.settle(Troubles(skip=True))
+        live = self.live.settle(RowErrors(skip=True))
         follower = self._live_following and self._live_following.now
         answers = Answering(live, follower, self.unlearned).answers(rows, **options)
         for i, row in enumerate(rows):
@@ -600,10 +600,10 @@ class Stream:
             answers[i] = answer
             if "error" in answer:
                 reason = f"{self.source}, line {first + i:,}: {answer['error']}"
-                if not troubles.skip:
+                if not row_errors.skip:
                     yield answers[:i]
                     raise unusable_row(reason)
-                troubles.meet(reason)
+                row_errors.add(reason)
             elif answer.get("id") is not None:
                 self.waiting[answer["id"]] = row, answer["prediction"]
                 if len(self.waiting) > _MOST_WITHOUT_TARGET:
@@ -612,12 +612,12 @@ class Stream:
             self.lines += 1
         yield answers
 
-    def _learn_late(self, row: Row, number: int, troubles: Troubles) -> list[Answer]:
+    def _learn_late(self, row: Row, number: int, row_errors: RowErrors) -> list[Answer]:
         """Learn a row whose target has come."""
         key = row[self.id]  # type: ignore[index]
         asked, prediction = self.waiting[key]
         whole = asked | {str(self.id): key, self.model.target: row[self.model.target]}
-        (answers,) = self._learn([whole], number, troubles, [False])
+        (answers,) = self._learn([whole], number, row_errors, [False])
         del self.waiting[key]
         if "error" not in answers[0]:
             answers[0]["prediction"] = prediction  # the one that was given
@@ -666,7 +666,7 @@ class Stream:
 def _importance(model: TableModel, rows: Sequence[Row], earlier: Sequence[Row] = ()) -> Importance:
     """Return the importance of columns at rows; with earlier rows, of the change since these."""
     before = batches_of_rows(earlier, "the rows") if earlier else None
-    settled = model.twin().settle(Troubles(skip=True))
+    settled = model.twin().settle(RowErrors(skip=True))
     return table_importance(settled, batches_of_rows(rows, "the rows"), before)
 
 

@@ -145,9 +145,9 @@ def _check_lines(text: Text, place: Place) -> None:
     """Raise a TableError if a line is nested so deep that no structure can be found."""
     lines = (line for block in text.lines() for line in block.splitlines())
     for number, line in enumerate(lines, 1):
-        trouble = _trouble_with(line)
-        if trouble is not None:
-            raise TableError(f"{place(number)}: {trouble}.")
+        error = _error_in(line)
+        if error is not None:
+            raise TableError(f"{place(number)}: {error}.")
 
 
 def _without_nan(text: Text) -> Iterator[bytes]:
@@ -161,7 +161,7 @@ def _without_nan(text: Text) -> Iterator[bytes]:
             yield line if row is None else json.dumps(row).encode() + b"\n"
 
 
-def _trouble_with(line: bytes) -> str | None:
+def _error_in(line: bytes) -> str | None:
     """Describe what is wrong with a line before it is parsed."""
     if len(line) > LONGEST_LINE:
         return TOO_LONG
@@ -178,9 +178,9 @@ def _trouble_with(line: bytes) -> str | None:
 
 def parsed_line(line: bytes) -> Row | str:
     """Parse a line of JSON; return a row, or a text that says what is wrong."""
-    trouble = _trouble_with(line)
-    if trouble is not None:
-        return trouble
+    error = _error_in(line)
+    if error is not None:
+        return error
     try:
         row = _loaded(line)
     except (ValueError, RecursionError) as error:

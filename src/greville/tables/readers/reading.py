@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..batch import Batch, TableError, Troubles, listed
+from ..batch import Batch, RowErrors, TableError, listed
 from ..findings import Finding
 from .arrow import parquet_parts
 from .folders import with_partitions
@@ -30,7 +30,7 @@ _HEAD = 1 << 16
 def read(
     sources: Sequence[Source],
     reading: Reading,
-    troubles: Troubles,
+    row_errors: RowErrors,
     columns: Sequence[str] | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Generator[Batch, None, None]:
@@ -42,18 +42,18 @@ def read(
     --------
     >>> from pathlib import Path
     >>> from greville import datasets
-    >>> from greville.tables import Reading, Troubles, find_sources, read
+    >>> from greville.tables import Reading, RowErrors, find_sources, read
     >>> path = Path(datasets.__file__).with_name("ecg.npz")  # a table that comes with greville
-    >>> batches = list(read(find_sources([str(path)]), Reading(), Troubles()))
+    >>> batches = list(read(find_sources([str(path)]), Reading(), RowErrors()))
     >>> batches[0].table.num_rows
     16384
     """
     names: list[str] | None = None
     needed = None if reading.where else columns  # the condition may need others
     for source in sources:
-        batches = _batches(source, reading, troubles.skip, needed, stopped)
+        batches = _batches(source, reading, row_errors.skip, needed, stopped)
         if reading.where:
-            batches = filtered(batches, reading.where, troubles.skip)
+            batches = filtered(batches, reading.where, row_errors.skip)
         empty = True
         for batch in batches:
             if stopped():
