@@ -26,10 +26,11 @@ NUMERICS := tests/backend tests/linalg tests/layers tests/solvers tests/elm test
 demo: $(VENV)/demo
 	@mkdir -p greville-demo
 	$(BIN)/greville train examples/houses.csv --target price -o greville-demo/houses.greville
-	$(BIN)/greville score greville-demo/houses.greville examples/more-houses.csv --plot greville-demo/houses.png
-	$(BIN)/greville compare examples/houses.csv --target price --plot greville-demo/compare.png
+	$(BIN)/greville score greville-demo/houses.greville examples/more-houses.csv
+	$(BIN)/greville explain greville-demo/houses.greville examples/more-houses.csv -o greville-demo/houses.html
+	$(BIN)/greville compare examples/houses.csv --target price
 	$(BIN)/greville paper sine ecg --quick --quiet --out greville-demo/paper
-	@echo "Pictures: greville-demo/houses.png, compare.png. The paper's figures: greville-demo/paper/report.html"
+	@echo "A page about the model: greville-demo/houses.html. The paper's figures: greville-demo/paper/report.html"
 	@echo "The command for your own data: $(BIN)/greville --help"
 
 # One process per core, and one BLAS thread in each: more would wait for each other.

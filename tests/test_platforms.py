@@ -17,12 +17,11 @@ import pytest
 
 import greville
 from greville import cli
-from greville.cli import _input, _process, _stream
+from greville.cli import _process
 from greville.persistence import ModelFileError, atomic, locked, whole_file
 from greville.tables.readers.remote import is_remote
 
 from . import children
-from .cli._outside import started
 
 # What Windows does not have, or has in another way
 _POSIX = re.compile(
@@ -163,26 +162,6 @@ def test_an_interrupt_is_no_kill_on_windows(monkeypatch, on_windows):
 def test_drives_are_no_addresses(name):
     assert not is_remote(name)
     assert is_remote("s3://bucket/data.csv")
-
-
-@pytest.mark.posix("fork")
-def test_a_stream_that_reads_in_the_background(tmp_path):
-    """As it does on Windows."""
-
-    def in_the_background():
-        _stream.standard_input = _input.Background
-
-    path = tmp_path / "s"
-    options = ["stream", "--target", "y", "--checkpoint", path]
-    with started(*options, prepare=in_the_background) as process:
-        for burst in range(3):
-            lines = "".join(f'{{"a": {i}, "y": {2 * i}}}\n' for i in range(5))
-            process.stdin.write(lines.encode())
-            answers = [process.stdout.readline() for _ in range(5)]
-            assert all(b"prediction" in answer for answer in answers), burst
-        process.send_signal(signal.SIGTERM)  # while it waits
-        assert process.wait() == 0, process.said()
-    assert greville.load(path).lines == 15
 
 
 @pytest.mark.full

@@ -33,7 +33,7 @@ def test_nothing_from_a_file_reaches_the_terminal_as_it_is(tmp_path):
         ("info", model, "--json"),
         ("info", here + "nope.greville"),
         ("score", model, evil),
-        ("score", model, evil, "--prequential", "--plot", f"{here}.png"),
+        ("score", model, evil, "--prequential"),
         ("forecast", evil, "--column", EVIL),
         ("forecast", evil, "--column", EVIL + "y"),
         ("merge", model, model, "-o", f"{here}2.greville"),
@@ -82,14 +82,5 @@ def test_predictions_on_a_terminal_are_shown_and_not_obeyed():
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["$\\frac{1$", "\\_^ $", "x" * 5000, EVIL])
 def test_pictures_have_names_as_they_are(name):
-    header = [name, "kind", "y"]
-    rng = np.random.default_rng(0)
     Path("n.csv").write_text(number_rows(80, (name, "b", "y")))
-    run("train", "n.csv", "--target", name, "-o", "n.greville")
-    run("score", "n.greville", "n.csv", "--plot", "n.png")
     run("forecast", "n.csv", "--column", name, "--plot", "f.svg")
-    rows = [f"{x:.3f},{name if x > 0 else 'b'},{x:.2f}" for x in rng.normal(size=80)]
-    Path("c.csv").write_text("\n".join([",".join(header), *rows]) + "\n")
-    if len(name) < 1000:
-        run("train", "c.csv", "--target", "kind", "-o", "c.greville")
-        run("score", "c.greville", "c.csv", "--plot", "c.pdf")

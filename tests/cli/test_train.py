@@ -74,26 +74,6 @@ def test_classes(here):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(
-    ("target", "more", "name"),
-    [
-        ("price", [], "score.png"),
-        ("city", ["--prequential"], "score.png"),
-        ("city", [], "score.svg"),
-    ],
-)
-def test_pictures_of_scores(here, target, more, name):
-    write(houses(200))
-    run("train", "houses.csv", "--target", target, "-q")
-    run("score", "model.greville", "houses.csv", "--plot", name, "-q", *more)
-    assert Path(name).stat().st_size > 5_000
-    assert ".png, .svg or .pdf" in refused(
-        "score", "model.greville", "houses.csv", "--plot", "x.gif", "-q"
-    )
-    assert not Path("x.gif").exists()
-
-
-@pytest.mark.full
 def test_prequential_scores_learn_and_keep_the_file(here):
     table = houses(500)
     write(table.slice(0, 50), "first.csv")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from ._command import command
-from ._files import InputTable, check_picture, check_writable, load_table_model, save_picture
+from ._files import InputTable, check_writable, load_table_model
 from ._options import ColumnOptions, ModelOptions, ReadingOptions, Task
 from ._terminal import (
     UserError,
@@ -87,7 +87,6 @@ def compare(
     options: ModelOptions,
     folds: Annotated[int, {"min": 2, "max": 20}] = 5,
     rows: Annotated[int, {"min": 20}] = 10_000,
-    plot: Path | None = None,
     reading: ReadingOptions,
     as_json: bool = False,
     quiet: bool = False,
@@ -101,33 +100,24 @@ def compare(
 
         greville compare houses.csv --target price
 
-        greville compare houses.csv --target price --plot compare.png
-
     Parameters
     ----------
     folds : N
         How many parts rows are cut into.
     rows : N
         A sample of so many rows is used, if there are more.
-    plot : PATH
-        Draw score against time (.png, .svg or .pdf).
     """
-    from ..explain import compare_models, draw_comparison
+    from ..explain import compare_models
 
     if target is None:
         raise UserError("--target is missing: name the column to predict.")
-    check_picture(plot)
     settings = {k: v for k, v in options.settings(task).items() if k not in _OWN}
     with InputTable.find(data, reading).batches("reading", quiet) as batches:
         comparison = compare_models(batches, target, folds=folds, most_rows=rows, **settings)
-    if plot is not None:
-        save_picture(draw_comparison(comparison), plot)
     if as_json:
         show_json(comparison.as_dict())
     elif not quiet:
         _show_comparison(comparison, target)
-        if plot is not None:
-            say(f"The picture is in {plot}.")
 
 
 def _show_comparison(comparison: Any, target: str) -> None:

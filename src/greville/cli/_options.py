@@ -16,8 +16,6 @@ proba
     Add the probability of each class.
 output : PATH
     The file to write.
-plot : PATH
-    Draw a picture into this file: .png, .svg or .pdf.
 seed : N
     Random seed of the hidden layer.
 as_json

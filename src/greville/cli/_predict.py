@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ._command import command
-from ._files import InputTable, check_picture, check_writable, load_table_model
+from ._files import InputTable, check_writable, load_table_model
 from ._options import ReadingOptions, check_std_and_proba
 from ._terminal import (
     UserError,
@@ -107,7 +107,6 @@ def score(
     data: list[str],
     *,
     prequential: bool = False,
-    plot: Path | None = None,
     reading: ReadingOptions,
     as_json: bool = False,
     quiet: bool = False,
@@ -121,8 +120,6 @@ def score(
 
         greville score model.greville test.csv
 
-        greville score model.greville test.csv --plot test.png
-
         greville score model.greville stream.csv --prequential --json
 
     Parameters
@@ -133,7 +130,6 @@ def score(
     from ..tables import UnlearnedValues, add_scores, empty_score, were_learned
 
     known = load_table_model(model, learned=True)
-    check_picture(plot)
     table, unlearned, score = InputTable.find(data, reading), UnlearnedValues(), empty_score(known)
     row_errors, no_target, seen = table.row_errors, 0, None
     with table.batches("scoring", quiet, None if prequential else known.needed) as batches:
@@ -158,10 +154,6 @@ def score(
         "unlearned_values": unlearned.as_dict(),
         "prequential": prequential,
     }
-    if plot is not None:
-        from ._pictures import draw_score
-
-        draw_score(score, summary, plot)
     if as_json:
         show_json(summary)
     elif not quiet:
@@ -175,8 +167,6 @@ def score(
     say_findings([*row_errors.findings, *unlearned.findings()])
     if seen:
         say("Warning: the model has learned these rows; score others to see how good it is.")
-    if plot is not None:
-        say(f"The picture is in {plot}.")
 
 
 def _usable(answers: Any) -> Any:

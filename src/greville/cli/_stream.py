@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -13,13 +14,13 @@ import typer
 
 from ._command import command
 from ._files import check_writable, load_table_model
-from ._input import standard_input
 from ._kafka import KafkaOptions
 from ._options import Count, ModelOptions, OnError, Task, check_std_and_proba, one_delimiter
 from ._process import EXIT_INTERRUPTED, TERMINATION, Stop, stopping_on
 from ._terminal import UserError, counted, printable_lines, say, say_examples, say_findings
 
-_LINES_AT_ONCE = 4096
+# Lines that are answered together, and bytes of one read.
+_LINES_AT_ONCE, _BYTES_AT_ONCE = 4096, 1 << 20
 
 
 @command
@@ -205,6 +206,19 @@ def _answer(
     return stop.signal
 
 
+def _read(stop: Stop) -> bytes:
+    """Wait for standard input and return what has come; nothing at its end or after a signal."""
+    from ..tables import Stopped
+
+    try:
+        with stop.at_once():
+            return os.read(0, _BYTES_AT_ONCE)
+    except Stopped:
+        return b""
+    except OSError as error:
+        raise UserError(f"standard input: {error.strerror}; pipe lines into it.") from error
+
+
 class _Pipe:
     """Rows from lines of standard input, and answers as lines of standard output."""
 
@@ -215,23 +229,16 @@ class _Pipe:
         """Yield the rows that are available, and the number of the first of these rows."""
         from ..tables.lines import LineSplitter
 
-        ready: list[bytes | None] = []
-        splitter, source = LineSplitter(), standard_input()
-        while True:
-            data = source.read(stop)
-            if stop.asked:
-                return
-            ready += splitter.add(data) if data else splitter.end()
-            more = data and source.has_more()
-            while len(ready) >= at_once or (ready and not more):
-                some, ready = ready[:at_once], ready[at_once:]
-                rows, first = self._lines.rows(some)
-                if rows:
-                    yield rows, first
+        splitter, data = LineSplitter(), b"first"
+        while data:
+            data = _read(stop)
+            ready = splitter.add(data) if data else splitter.end()
+            for start in range(0, len(ready), at_once):
                 if stop.asked:
                     return
-            if not data:
-                return
+                rows, first = self._lines.rows(ready[start : start + at_once])
+                if rows:
+                    yield rows, first
 
     def write(self, answers: list[dict[str, Any]]) -> None:
         """Write answers; on a terminal, labels in CSV are shown as printable text."""

@@ -8,7 +8,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ._analysis import write_page
 from ._cluster import ClusterOptions, learn_on_cluster
 from ._command import command
 from ._files import InputTable, check_writable, read_table_model
@@ -39,7 +38,6 @@ def train(
     checkpoint: Path | None = None,
     every: Count = 1_000_000,
     test: float = 0.0,
-    page: Path | None = None,
     reading: ReadingOptions,
     on: ClusterOptions,
     as_json: bool = False,
@@ -81,14 +79,12 @@ def train(
         The least number of rows between two checkpoints.
     test : SHARE
         The share of rows to hold out and score at the end, such as 0.2.
-    page : PATH
-        Write a page of HTML about the model here.
     """
     from ..persistence import locked
     from ..tables import Holdout, TableModel, TrainingScore
 
     output = output or resume or Path("model.greville")
-    check_writable(output, checkpoint, page)
+    check_writable(output, checkpoint)
     if checkpoint is not None and os.path.realpath(checkpoint) == os.path.realpath(output):
         raise UserError(
             "--checkpoint and --output: name two files; the checkpoint is deleted at the end."
@@ -108,7 +104,7 @@ def train(
             model = options.going_on(model, base, target, task)
         columns = _columns_of(model)
         table = InputTable.find(data, reading, model.target, output=output)
-        asked = "test" if test else "report" if page is not None else on.option
+        asked = "test" if test else on.option
         if asked is not None and not table.can_be_read_again:
             raise UserError(f"--{asked}: a pipe cannot be read twice; write it to a file first.")
         fingerprint = _fingerprint(table, identity, {**settings, "test": test})
@@ -125,16 +121,6 @@ def train(
         if resume is not None and not quiet and not on.option:
             _say_changes(columns, _columns_of(run.model))
         _report(run, scores, as_json, quiet)
-        _write_page(run, page)
-
-
-def _write_page(run: Training, page: Path | None) -> None:
-    """Write the page about the model from held-out rows; without any, from learned rows."""
-    if page is not None:
-        held_out = bool(run.holdout.share)
-        with run.table.batches("reading", True, run.model.needed) as batches:
-            rows = run.holdout.held_out(batches) if held_out else batches
-            write_page(run.model, rows, page, learned=not held_out, source=run.output.name)
 
 
 def _columns_of(model: Any) -> dict[str, Any]:

@@ -22,8 +22,7 @@ _ROWS_LEFT_OUT = 4096
 # First rows of a table that are compared with those of a model.
 _ROWS_COMPARED = 100
 
-# Rows that are kept for pictures, and the places probabilities are counted in.
-_KEPT = 4000
+# The places that probabilities are counted in.
 _BINS = 4096
 
 
@@ -206,7 +205,6 @@ class RegressionScore:
         self.n = 0
         self._sums = np.zeros(5)  # of e, |e| and e²; rows with std, and of them within 1.645 std
         self._mean = self._spread = 0.0  # of y: its mean, and the squares around that
-        self.sample = _Sample()
 
     def add(
         self, y: NDArray[Any], predicted: NDArray[Any], std: NDArray[Any] | None = None
@@ -220,7 +218,6 @@ class RegressionScore:
         step, before, self.n = mean - self._mean, self.n, self.n + len(y)
         self._spread += float(((y - mean) ** 2).sum() + step**2 * before * len(y) / self.n)
         self._mean += step * len(y) / self.n
-        self.sample.add(np.column_stack([y, predicted]))
 
     def summary(self) -> dict[str, Any]:
         bias, mae, mse = (self._sums[:3] / self.n).tolist()
@@ -261,7 +258,6 @@ class ClassificationScore:
         self._counts: Counter[tuple[str, str]] = Counter()
         self._logs = self._squares = 0.0
         self._with_proba = 0
-        self._places = np.zeros((2, _BINS), np.int64)  # right and wrong, by the probability claimed
         self._second = np.zeros((2, _BINS), np.int64)  # of two classes: the second and the first
 
     def add(
@@ -281,9 +277,6 @@ class ClassificationScore:
         self._with_proba += len(y)
         self._logs -= float(np.log(np.maximum(own, 1e-15)).sum())
         self._squares += float((proba**2).sum() - 2 * own.sum() + len(y))
-        claimed = proba.max(axis=1)
-        right = proba.argmax(axis=1) == index
-        self._places += [_histogram(claimed[chosen]) for chosen in (right, ~right)]
         if len(self.classes) == 2:
             self._second += [_histogram(proba[index == place, 1]) for place in (1, 0)]
 
@@ -296,21 +289,6 @@ class ClassificationScore:
         for (a, b), count in self._counts.items():
             counts[place[a], place[b]] += count
         return labels, counts
-
-    def calibration(self, n_bins: int = 10) -> list[tuple[float, float, int]]:
-        """Mean probability claimed, share that was right, and rows, in groups of equal size."""
-        total = self._places.sum(axis=0)
-        middles = (np.arange(_BINS) + 0.5) / _BINS
-        edges = np.searchsorted(np.cumsum(total), np.linspace(0, total.sum(), n_bins + 1)[1:-1])
-        groups = [g for g in np.split(np.arange(_BINS), edges) if len(g) and total[g].sum()]
-        return [
-            (
-                float(total[g] @ middles[g] / total[g].sum()),
-                float(self._places[0, g].sum() / total[g].sum()),
-                int(total[g].sum()),
-            )
-            for g in groups
-        ]
 
     def summary(self) -> dict[str, Any]:
         labels, counts = self.matrix()
@@ -342,20 +320,6 @@ class ClassificationScore:
         }
         scores["confusion"] = {"labels": labels, "counts": counts.tolist()}
         return scores
-
-
-class _Sample:
-    """A sample of rows at equal distances; the distance doubles when rows are too many."""
-
-    def __init__(self) -> None:
-        self.rows: list[NDArray[Any]] = []
-        self._every, self._seen = 1, 0
-
-    def add(self, rows: NDArray[Any]) -> None:
-        self.rows.extend(rows[-self._seen % self._every :: self._every])
-        self._seen += len(rows)
-        while len(self.rows) > _KEPT:
-            self.rows, self._every = self.rows[::2], 2 * self._every
 
 
 def _histogram(p: NDArray[Any]) -> NDArray[np.int64]:
