@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from contextlib import suppress
-from copy import copy
 from typing import Any, Literal, Protocol, Self, TypeVar
 
 import numpy as np
@@ -13,7 +12,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ..backend import Array, Backend
+from ..backend import Array
 from ..backend.scipy import DOT
 from ..compiled import DUE, worth_loading
 from ..devices import (
@@ -459,45 +458,9 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
 
     # Models as sums over rows
 
-    @solver_adds
-    def merge(self, *others: Self) -> Self:
-        """Learn all that other models have learned: as if this one had seen all of their rows.
+    merge = solver_adds(Publishing.merge)
 
-        Parameters
-        ----------
-        *others : estimators of the same kind with the same hidden layer and solver
-            Give them the same `random_state`, or the same fitted transformer.
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self)
-        for other in others:
-            self._check_mergeable(other)
-
-        def merged(fitted: Fitted) -> tuple[Fitted, None]:
-            for other in others:
-                fitted = _merged(fitted, other.fitted_)
-            return fitted, None
-
-        self.change(merged)
-        return self
-
-    def __add__(self, other: Any) -> Self:
-        """Return a new model that has learned the rows of both models."""
-        return copy(self).merge(other) if isinstance(other, type(self)) else NotImplemented
-
-    def __radd__(self, other: Any) -> Self:
-        return copy(self) if isinstance(other, int) and other == 0 else NotImplemented  # sum()
-
-    def _check_mergeable(self, other: Any) -> None:
-        if type(other) is not type(self):
-            raise ValueError(
-                f"other: expected {type(self).__name__}, got {type(other).__name__}; only models "
-                "of one kind can be merged."
-            )
-        check_is_fitted(other)
+    def _check_alike(self, other: Any) -> None:
         mine, theirs = self.fitted_, other.fitted_
         units = [(f.hidden.scaling, f.targets.scaling) for f in (mine, theirs)]
         if units[0] != units[1]:
@@ -530,7 +493,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         """A model with the same units, hidden layer and classes that has learned nothing."""
         old = self.fitted_
         b = old.solver.shape.backend
-        return self._with(Fitted.start(old.hidden, old.targets, old.template, b))
+        return self.with_fitted(Fitted.start(old.hidden, old.targets, old.template, b))
 
     def accumulator(self) -> Self:
         """A model with the same units, hidden layer and classes that only adds rows up.
@@ -539,7 +502,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         """
         fitted = self.fitted_
         solver = fitted.solver.accumulator()
-        return self._with(fitted._replace(solver=solver, warmup=None, calibration=None))
+        return self.with_fitted(fitted._replace(solver=solver, warmup=None, calibration=None))
 
     def subtract(self, sums: Self) -> Self:
         """Unlearn the rows of an accumulator; a ValueError if the rows cannot be removed."""
@@ -552,18 +515,6 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
 
         self.change(without)
         return self
-
-    def frozen(self) -> Self:
-        """A model that predicts the same and cannot learn: small enough to be sent anywhere."""
-        check_is_fitted(self)
-        fitted = self.fitted_
-        return self._with(fitted._replace(solver=fitted.solver.frozen(), warmup=None))
-
-    def _with(self, fitted: Fitted) -> Self:
-        """Return a copy of the estimator with another learned value."""
-        other: Self = copy(self)
-        other.publish(fitted)
-        return other
 
     def choose(self) -> Self:
         """Choose epsilon again from all rows, as at the end of `fit`, where it is chosen."""
@@ -596,11 +547,6 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
             if self._fitted is not None:
                 self.convert(lambda old: (old._replace(solver=old.solver.compact()), None))
                 self._live_from = 0  # as of one that is loaded: both go on with equal bits
-
-    def _move(self, b: Backend) -> None:
-        with self._lock:
-            if self._fitted is not None:
-                self.convert(lambda old: (old._replace(solver=old.solver.on(b)), None))
 
     # Predicting
 
@@ -833,19 +779,6 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
             raise AttributeError(f"{type(solver).__name__} has no epsilon_.")
         return float(solver.epsilon_)
 
-    @property
-    def n_samples_seen_(self) -> int:
-        """Number of rows learned so far."""
-        check_is_fitted(self)
-        live = self._live
-        return self.fitted_.solver.n_seen if live is None else live.n_seen
-
-    def __getstate__(self) -> Any:
-        return self.pickled_state(super().__getstate__())
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self._fitted is not None
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -873,19 +806,6 @@ def _calibrated(fitted: Fitted, examples: Examples, H: Array | None = None) -> F
         return fitted
     losses = fitted.targets.log_losses(scores, examples.y, weight)
     return fitted._replace(calibration=Calibration(losses))
-
-
-def _merged(fitted: Fitted, other: Fitted) -> Fitted:
-    """Merge a fitted model with another, which has the same layer and units."""
-    other.check_learns()
-    targets = fitted.targets.merged(other.targets)
-    mine, theirs = (each.with_targets(targets) for each in (fitted, other))
-    solver = mine.solver_object().merge(theirs.solver_object())
-    merged = mine.with_sums(solver.fitted_)
-    if mine.calibration is None or theirs.calibration is None:
-        return merged
-    losses = mine.calibration.losses + theirs.calibration.losses
-    return merged._replace(calibration=Calibration(losses))
 
 
 def set_direct_inputs(model: T, n: int, old: Any) -> T:

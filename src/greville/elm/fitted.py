@@ -217,6 +217,25 @@ class Fitted(NamedTuple):
         calibration = None if self.calibration is None else self.calibration.without_window()
         return self._replace(solver=solver, warmup=None, calibration=calibration)
 
+    def merge(self, other: Fitted) -> Fitted:
+        """Return the model with the rows of another, which has the same layer and units."""
+        other.check_learns()
+        targets = self.targets.merged(other.targets)
+        mine, theirs = (each.with_targets(targets) for each in (self, other))
+        merged = mine.with_sums(mine.solver_object().merge(theirs.solver_object()).fitted_)
+        if mine.calibration is None or theirs.calibration is None:
+            return merged
+        losses = mine.calibration.losses + theirs.calibration.losses
+        return merged._replace(calibration=Calibration(losses))
+
+    def frozen(self) -> Fitted:
+        """Return the model with its weights alone, which cannot learn."""
+        return self._replace(solver=self.solver.frozen(), warmup=None)
+
+    def on(self, b: Backend) -> Fitted:
+        """Return the model with its solver on another backend."""
+        return self._replace(solver=self.solver.on(b))
+
     # Reading
 
     def predict(self, X: Any, *, spread: bool = False, tell: Tell | None = None) -> list[Array]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import Any, Self
+
+from sklearn.utils.validation import check_is_fitted
 
 from ..compiled import usable
 from ..threads import LockOfEach
@@ -12,6 +15,9 @@ from ._in_place import InPlace
 
 # Attributes that a copy makes for itself: neither pickled nor stored.
 CACHES = ("_lock", "_live", "_live_from", "_not_live")
+
+# What users find here; all else is for other packages.
+_DOCUMENTED = {"frozen", "merge", "n_samples_seen_", "set_params"}
 
 
 class StartedMeanwhile(Exception):
@@ -164,12 +170,92 @@ class Publishing:
 
     def __dir__(self) -> list[str]:
         """List the documented attributes, without the internals of `Publishing`."""
-        hidden = {name for name in vars(Publishing) if not name.startswith("__")}
+        hidden = {name for name in vars(Publishing) if not name.startswith("__")} - _DOCUMENTED
         return [name for name in super().__dir__() if name not in hidden]
 
-    def pickled_state(self, state: Any) -> Any:
+    def __getstate__(self) -> Any:
         """Return the attributes to pickle, read at once: other threads may learn meanwhile."""
-        state = dict(state)
+        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
         live = state.get("_live")
         kept = {name: value for name, value in state.items() if name not in CACHES}
         return kept if live is None else {**kept, "_fitted": live.fitted()}
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._fitted is not None
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, which count when `fit`, or the first row, starts a model.
+
+        A model that has started learns no more rows with other parameters than it was started
+        with: `partial_fit`, `learn_one` and the like are a ValueError then.
+        """
+        self.leave_live()
+        super().set_params(**params)  # type: ignore[misc]
+        return self
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """The number of rows seen so far."""
+        check_is_fitted(self)
+        live = self._live
+        n: int = self.fitted_.n_seen if live is None else live.n_seen
+        return n
+
+    # Models as sums over rows
+
+    def merge(self, *others: Self) -> Self:
+        """Learn all that other models have learned: as if this one had seen all of their rows.
+
+        Parameters
+        ----------
+        *others : models of the same kind, with the same parameters
+            Give estimators the same `random_state`, or the same fitted transformer.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        for other in others:
+            if type(other) is not type(self):
+                raise ValueError(
+                    f"other: expected {type(self).__name__}, got {type(other).__name__}; only "
+                    "models of one kind can be merged."
+                )
+            check_is_fitted(other)
+            self._check_alike(other)
+
+        def merged(fitted: Any) -> tuple[Any, None]:
+            for other in others:
+                fitted = fitted.merge(other.fitted_)
+            return fitted, None
+
+        self.change(merged)
+        return self
+
+    def _check_alike(self, other: Self) -> None:
+        """Raise a ValueError for a model that was not started like this one."""
+        raise NotImplementedError
+
+    def __add__(self, other: Any) -> Self:
+        """Return a new model that has learned the rows of both models."""
+        return copy(self).merge(other) if isinstance(other, type(self)) else NotImplemented
+
+    def __radd__(self, other: Any) -> Self:
+        return copy(self) if isinstance(other, int) and other == 0 else NotImplemented  # sum()
+
+    def frozen(self) -> Self:
+        """A model that predicts the same and cannot learn: small enough to be sent anywhere."""
+        check_is_fitted(self)
+        return self.with_fitted(self.fitted_.frozen())
+
+    def with_fitted(self, fitted: Any) -> Self:
+        """Return a copy of the model with another learned value."""
+        other = copy(self)
+        other.publish(fitted)
+        return other
+
+    def _move(self, b: Any) -> None:
+        with self._lock:
+            if self._fitted is not None:
+                self.convert(lambda fitted: (fitted.on(b), None))

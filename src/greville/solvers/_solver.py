@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
-from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -368,28 +367,7 @@ class Solver(
         self._learn(X, y, sample_weight, lambda state, rows: (state.unlearn(rows), None))
         return self
 
-    @available_if(_can("adds"))
-    def merge(self, *others: Self) -> Self:
-        """Learn all that other models have learned: as if this one had seen all of their rows.
-
-        Parameters
-        ----------
-        *others : solvers of the same kind, with the same parameters
-
-        Returns
-        -------
-        self
-        """
-        for other in others:
-            self._check_alike(other)
-
-        def merged(fitted: Any) -> tuple[Any, None]:
-            for other in others:
-                fitted = fitted.merge(other.fitted_)
-            return fitted, None
-
-        self.change(merged)
-        return self
+    merge = available_if(_can("adds"))(Publishing.merge)
 
     def accumulator(self) -> Self:
         """A solver that only adds rows up, and merges with others that do.
@@ -400,11 +378,6 @@ class Solver(
         new = clone(self)
         new.state_class = RowSums
         return new
-
-    def frozen(self) -> Self:
-        """A model that predicts the same and cannot learn: small enough to be sent anywhere."""
-        check_is_fitted(self)
-        return copy(self).restore(self.fitted_.frozen(), flat=self._flat)
 
     @available_if(_can("leaves_out"))
     def loo_predict(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
@@ -436,12 +409,6 @@ class Solver(
         check_is_fitted(self)
         W = self._weights()
         return self._shaped(W[len(W) - self.n_features_in_ :]).T.copy()
-
-    @property
-    def n_samples_seen_(self) -> int:
-        """The number of rows seen so far."""
-        live = self._live
-        return self.fitted_.n_seen if live is None else live.n_seen
 
     def summary(self) -> dict[str, str]:
         """What was learned, in words: the table that notebooks show. Empty before `fit`.
@@ -607,16 +574,6 @@ class Solver(
             return None
         return InPlace.start(fitted, single=self._flat)
 
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters, which count when `fit`, or the first row, starts a model.
-
-        A model that has started learns no more rows with other parameters than it was started
-        with: `partial_fit`, `learn_one` and the like are a ValueError then.
-        """
-        self.leave_live()
-        super().set_params(**params)
-        return self
-
     def _check_parameters(self) -> None:
         """Raise a ValueError if the model was started with other parameters."""
         fitted = self._fitted if self._live is None else self._live.start_value
@@ -635,27 +592,12 @@ class Solver(
         fitted = self.fitted_
         return fitted.shape.backend.to_numpy(fitted.weights())
 
-    def _move(self, b: Backend) -> None:
-        with self._lock:
-            if self._fitted is not None:
-                self.convert(lambda fitted: (fitted.on(b), None))
-
-    def __getstate__(self) -> Any:
-        return self.pickled_state(super().__getstate__())
-
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)
         if self._fitted is not None:
             self._dtype = np.dtype(self._dtype.char)
 
     def _check_alike(self, other: Any) -> None:
-        check_is_fitted(self)
-        if type(other) is not type(self):
-            raise ValueError(
-                f"other: expected {type(self).__name__}, got {type(other).__name__}; only models "
-                "of one kind can be merged."
-            )
-        check_is_fitted(other)
         for name, mine in self.get_params().items():
             if name == "device":
                 continue
@@ -665,14 +607,6 @@ class Solver(
                     f"other: its {name} is {theirs}, that of this model {mine}; only models that "
                     "were started alike can be merged."
                 )
-
-    def __add__(self, other: Any) -> Self:
-        """Return a new model that has learned the rows of both models."""
-        can = self.capabilities.adds and isinstance(other, type(self))
-        return copy(self).merge(other) if can else NotImplemented
-
-    def __radd__(self, other: Any) -> Self:
-        return copy(self) if isinstance(other, int) and other == 0 else NotImplemented  # sum()
 
     # Checks
 
@@ -691,9 +625,6 @@ class Solver(
         """The target of one row, converted where that is possible."""
         n_outputs = self.start_value.n_outputs
         return check_one_target(received(y, "y"), "y", n_outputs, self._flat, self._dtype)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self._fitted is not None
 
     def _learn(
         self,
