@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
-from functools import cache
+from datetime import UTC, datetime, timedelta
+from functools import cache, partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -36,24 +37,6 @@ _MONTHS = {
     **dict.fromkeys(("oct", "okt", "ott", "out"), 10),
     **dict.fromkeys(("nov",), 11),
     **dict.fromkeys(("dec", "déc", "dez", "dic"), 12),
-}
-
-_DIRECTIVES = {
-    "%d": "[0-9]{1,2}",
-    "%m": "[0-9]{1,2}",
-    "%Y": "[0-9]{4}",
-    "%y": "[0-9]{2}",
-    "%j": "[0-9]{3}",
-    "%b": r"[^\W\d_]{3,10}\.?",
-    "%B": r"[^\W\d_]{3,10}\.?",
-    "%a": r"[^\W\d_]{2,10}\.?",
-    "%H": "[0-9]{1,2}",
-    "%I": "[0-9]{1,2}",
-    "%M": "[0-9]{2}",
-    "%S": "[0-9]{2}",
-    "%f": "[0-9]{1,6}",
-    "%p": r"[AaPp]\.?[Mm]\.?",
-    "%z": "[-+][0-9]{2}:?[0-9]{2}|GMT|UTC?|Z",
 }
 
 # What is looked for, and a value of each. Where two of them differ only in the order of day, month
@@ -102,34 +85,39 @@ CLOCKS = {
     "%I:%M:%S %p": "6:30:05 PM",
     "%I:%M%p": "6:30PM",
 }
-_ZONED = ("%H:%M:%S %z", "%H:%M %z")
-_CANDIDATES = (
-    *DATES,
-    *(f"{date} {clock}" for date in DATES for clock in (*CLOCKS, *_ZONED)),
-    *(f"{date}T{clock}" for date in DATES for clock in tuple(CLOCKS)[:3]),
-    *CLOCKS,
-    *MONTHLY,
-    "%a %b %d %H:%M:%S %Y",
-    "%d/%b/%Y:%H:%M:%S %z",
-)
+_CLOCKS_WITH_ZONES = {"%H:%M:%S %z": "18:30:05 Z", "%H:%M %z": "18:30 Z"}
+_TIMES = {
+    **{
+        f"{date} {clock}": f"{example} {time}"
+        for date, example in DATES.items()
+        for clock, time in {**CLOCKS, **_CLOCKS_WITH_ZONES}.items()
+    },
+    **{
+        f"{date}T{clock}": f"{example}T{time}"
+        for date, example in DATES.items()
+        for clock, time in list(CLOCKS.items())[:3]
+    },
+    "%a %b %d %H:%M:%S %Y": "Thu Dec 31 18:30:05 2020",
+    "%d/%b/%Y:%H:%M:%S %z": "31/Dec/2020:18:30:05 +0000",
+}
+
+_DIRECTIVES = "d m Y y j b B a H I M S f p z"
+_NAME, _STRICT = r"[^\W\d_]+", "%[yj]|%[dmYHMS]%[dmYHMS]"
 
 
 def check_format(format: str) -> None:
     """Raise a ValueError if a text is no date format."""
-    known = f"{' '.join(_DIRECTIVES)}, {SECONDS} or {MILLISECONDS}"
+    known = f"%{_DIRECTIVES.replace(' ', ' %')}, {SECONDS} or {MILLISECONDS}"
     for one in format.split(_OR):
         if one in (SECONDS, MILLISECONDS, WRITTEN_ISO):
             continue
-        parts = re.findall("%.?", one)
-        unknown = [part for part in parts if part not in _DIRECTIVES]
+        names = re.findall("%(.?)", one)
+        unknown = [name for name in names if name not in _DIRECTIVES.split()]
         if unknown:
-            raise ValueError(f"{unknown[0]!r} is not known; use {known}.")
-        names = [part[1].replace("B", "b") for part in parts]
-        of_date = set(names) & set("dmbjYy")
-        dated = len(of_date & set("Yy")) == 1 and (len(of_date & set("mb")) == 1) != (
-            "j" in of_date
-        )
-        if not parts or len(set(names)) < len(names) or not (dated or not of_date):
+            raise ValueError(f"{'%' + unknown[0]!r} is not known; use {known}.")
+        parts = "".join(part for part in "YydmbBj" if part in names)
+        dated = re.fullmatch("([Yy](d?[mbB]|j))?", parts)
+        if not names or len(set(names)) < len(names) or not dated:
             raise ValueError(
                 f"it must have a month and a year, or only a time, each once; use {known}."
             )
@@ -148,20 +136,40 @@ def find_formats(texts: Texts, most_wrong: float) -> list[str]:
     If no format does, it may be two of them together.
     """
     some = texts.distinct[:: max(1, len(texts.distinct) // 20)]
-    if not any(character.isdigit() for text in some for character in text):
-        return []
-    likely = [f for f in _CANDIDATES if 5 * sum(map(bool, map(_pattern(f), some))) >= len(some)]
+    shapes = Counter(map(_shape, some))
+    likely = [
+        f for shape, n in shapes.items() if 5 * n >= len(some) for f in _formats().get(shape, ())
+    ]
     masks = {format: np.isnan(texts.read(reader(format))) for format in [*likely, WRITTEN_ISO]}
     n = {format: texts.number_of(masks[format]) for format in likely}
     least = min(n.values(), default=np.inf)
     if least > most_wrong:
-        dated = [format for format in masks if has_date(format)]
-        pairs = combinations(dated, 2)
+        pairs = combinations(filter(has_date, masks), 2)
         n = {f"{a}{_OR}{b}": texts.number_of(masks[a] & masks[b]) for a, b in pairs}
         before, least = least, min(n.values(), default=np.inf)
         if least > most_wrong or least >= before:
             return []
     return [format for format in n if n[format] == least]
+
+
+@cache
+def _formats() -> dict[str, list[str]]:
+    """The formats of each shape of text."""
+    formats: dict[str, list[str]] = {}
+    for format, example in {**DATES, **_TIMES, **CLOCKS, **MONTHLY}.items():
+        formats.setdefault(_shape(example), []).append(format)
+    return formats
+
+
+def _shape(text: str) -> str:
+    """A text with one digit for those that stand together, and one letter for a word."""
+    text = re.sub(r"(?<= )[-+][0-9]{2}:?[0-9]{2}$", "Z", _without_endings(text))
+    return " ".join(re.sub(_NAME, "a", re.sub("[0-9]+", "9", text)).split())
+
+
+def _without_endings(text: str) -> str:
+    """A text without the dots of abbreviations and the letters of 1st, 2nd, 3rd and 4th."""
+    return re.sub(r"(?<=[0-9])(?:st|nd|rd|th)\b|(?<=[^\W\d_])\.", "", text)
 
 
 @cache
@@ -174,83 +182,47 @@ def reader(format: str) -> Parse:
     if more:
         first, second = reader(one), reader(more)
         return lambda text: second(text) if (days := first(text)) is None else days
-    if format == WRITTEN_ISO:
-        return _iso
-    match = _pattern(format)
-
-    def read(text: str) -> float | None:
-        matched = match(text)
-        return None if matched is None else _days(matched.groupdict())
-
-    return read
+    return partial(_days, datetime.fromisoformat if format == WRITTEN_ISO else _strptime(format))
 
 
-def _iso(text: str) -> float | None:
-    """A time as ISO 8601 has it, in UTC."""
+def _days(parse: Callable[[str], datetime | None], text: str) -> float | None:
+    """Days since 1970 of a time; None for text that is none."""
     try:
-        time = datetime.fromisoformat(text)
-        time = time if time.tzinfo is None else time.astimezone(UTC).replace(tzinfo=None)
-        return (time - _EPOCH) / timedelta(days=1)
+        time = parse(text)
+        if time is not None and time.tzinfo is not None:
+            time = time.astimezone(UTC).replace(tzinfo=None)
+        return None if time is None else (time - _EPOCH) / timedelta(days=1)
     except (ValueError, OverflowError):
         return None
 
 
-def _days(parts: dict[str, str]) -> float | None:
-    """The days since 1970 that the parts of a date and a time of day are; None if there is none."""
-    days, clock = 0, _clock(parts)
-    if "Y" in parts or "y" in parts:
-        year = int(parts.get("Y") or parts["y"])
-        if "Y" not in parts:
-            year += 2000 if year < 69 else 1900  # as POSIX has it
-        month = _month_number(parts["b"].lower()) if "b" in parts else int(parts.get("m", 1))
-        day = int(parts.get("d", parts.get("j", 1)))
-        try:
-            first = date(year, month, 1 if "j" in parts else day)
-            days = first.toordinal() - _EPOCH.toordinal() + (day - 1) * ("j" in parts)
-            if "j" in parts and not 1 <= day <= date(year, 12, 31).timetuple().tm_yday:
-                return None
-        except ValueError:  # no 31 June
+def _strptime(format: str) -> Callable[[str], datetime | None]:
+    """Return the function that reads times as `strptime` does, with names in any language.
+
+    Without anything between numbers, or with short years, all digits must be there.
+    """
+    named, weekday = bool(re.search("%[bB]", format)), format.startswith("%a")
+    example = re.findall("[0-9]+", datetime(2020, 12, 31, 18, 30, 5).strftime(format))
+    widths = list(map(len, example))[:3] if not named and re.search(_STRICT, format) else []
+    numeric = re.sub(r"%[bB]\.?", "%m", format.removeprefix("%a"))
+    first = datetime(1900, 1, 1) - _EPOCH  # what has no date is of this day
+
+    def read(text: str) -> datetime | None:
+        text = re.sub("(?:GMT|UTC?)$", "Z", _without_endings(text))
+        text, n = re.subn(f"^{_NAME}", "", text) if weekday else (text, 1)
+        months = re.sub(_NAME, _month, text) if named else text
+        if not n or (named and months == text):
             return None
-    return None if clock is None else days + clock
-
-
-def _clock(parts: dict[str, str]) -> float | None:
-    """The part of a day that a time of day is; None if there is none."""
-    hour, minute, second = (int(parts.get(key, 0)) for key in "HMS")
-    if "I" in parts:
-        if not 1 <= int(parts["I"]) <= 12:
+        if widths and [len(each) for each in re.findall("[0-9]+", text)][:3] != widths:
             return None
-        hour = int(parts["I"]) % 12 + 12 * parts.get("p", "").lower().startswith("p")
-    if hour > 23 or minute > 59 or second > 59:
-        return None
-    seconds = 3600 * hour + 60 * minute + second + float(f"0.{parts.get('f', 0)}")
-    offset = re.sub(":|[A-Z]+", "", parts.get("z", ""))
-    if offset:
-        seconds -= int(f"{offset[0]}1") * (int(offset[1:3]) * 3600 + int(offset[3:]) * 60)
-    return seconds / 86_400
+        time = datetime.strptime(months, numeric)
+        return time if has_date(format) else time - first
+
+    return read
 
 
-def _month_number(name: str) -> int:
-    """The number of a month from its name or the first letters of that, or 0."""
-    name = name.removesuffix(".")
-    return _MONTHS.get(name[:4], _MONTHS.get(name[:3], 0))
-
-
-@cache
-def _pattern(format: str) -> Callable[[str], re.Match[str] | None]:
-    """Return the pattern that finds the parts of a time in text."""
-    # Without anything between numbers, or with short years, all digits must be there.
-    strict = "%y" in format or bool(re.search("%[dmYHMS]%[dmYHMS]", format))
-    named = "%b" in format or "%B" in format
-    pattern = ""
-    for part in re.findall("%.|[^%]", format):
-        digits = _DIRECTIVES.get(part)
-        if digits is None:
-            pattern += " +" if part == " " else re.escape(part)
-            continue
-        if strict and part in ("%d", "%m", "%H") and not named:
-            digits = "[0-9]{2}"
-        pattern += f"(?P<{part[1].replace('B', 'b')}>{digits})"
-        if part == "%d" and named:
-            pattern += "(?:st|nd|rd|th)?"
-    return re.compile(pattern).fullmatch
+def _month(name: re.Match[str]) -> str:
+    """The number of a month from its name or the first letters of that; other words unchanged."""
+    word = name[0].lower()
+    number = _MONTHS.get(word[:4], _MONTHS.get(word[:3]))
+    return name[0] if number is None else f"{number:02}"
