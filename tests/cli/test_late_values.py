@@ -79,7 +79,7 @@ def test_a_pipe_that_is_sorted_goes_on_to_the_bit(monkeypatch):
     assert saved[:3] == [250, 500, 750]
     assert Path("one").read_bytes() == Path("two").read_bytes()
     (fruit,) = (c for c in greville.load("two").schema.columns if c.name == "fruit")
-    assert fruit.late == ["= kind 1", "= kind 2", "= kind 3"]
+    assert fruit.late == ["kind 1", "kind 2", "kind 3"]
 
 
 def test_values_that_were_never_learned_are_counted_and_said():

@@ -82,7 +82,7 @@ def test_columns_of_tables(rng):
     frame, y = table_of(rng)
     model = TableRegressor().fit(frame, y).model_
     some = frame[:20].copy()
-    some.loc[[3, 7], "city"] = ["Atlantis", None]  # never learned: the mean over those that were
+    some.loc[[3, 7], "city"] = ["Atlantis", None]  # never learned: the most common one
     record = pa.RecordBatch.from_pandas(some, preserve_index=False)
     batch = Batch(record, "rows", np.arange(20), 1.0)
     why, wrong = model.why(batch)

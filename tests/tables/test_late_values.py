@@ -63,7 +63,7 @@ def test_a_late_value_is_learned_exactly_from_its_first_row(few_first):
     for start in range(0, len(table), 90):
         grown.learn(table.slice(start, 90))
     knew = grown.forgotten().learn(table)
-    assert [c.late for c in grown.schema.columns if c.name == "colour"] == [["= c", "= d", "= e"]]
+    assert [c.late for c in grown.schema.columns if c.name == "colour"] == [["c", "d", "e"]]
     np.testing.assert_allclose(grown.predict(table), knew.predict(table), rtol=1e-9, atol=1e-9)
     first = model(epsilon=0.1).learn(table.slice(0, 400))
     first.learn(table.slice(400, 1))  # one row of "c"
@@ -100,30 +100,25 @@ def test_values_that_were_never_learned(few_first, value, solver, tmp_path):
         answers = each.answers(Batch(strange.to_batches()[0], "here", np.arange(1, 101), 1.0))
         assert answers.unlearned == {"colour": [value or ""] * 100}
         assert np.abs(answers.prediction).max() < 20
-        mean = np.mean(
-            [each.predict(strange.set_column(2, "colour", [[c] * 100])) for c in "bc"], 0
-        )
-        if each is known:
-            np.testing.assert_allclose(answers.prediction, mean, rtol=1e-9)
+        common = max("bc", key=table["colour"][:64].to_pylist().count)
+        usual = strange.set_column(2, "colour", [[common] * 100])
+        np.testing.assert_allclose(answers.prediction, each.predict(usual), rtol=1e-9)
     counted = UnlearnedValues()
     counted.add(answers)
     assert counted.as_dict() == {"colour": {"rows": 100, "values": [value]}}
     assert "100 rows have values of 'colour'" in counted.findings()[0].message
 
 
-def test_how_far_off_a_value_that_was_never_learned_may_be(few_first):
-    known = model().learn(table_of(colours(600, "bc")))
-    rows = table_of(["b", "never"], 5).to_batches()[0]
-    answers = known.answers(Batch(rows, "here", np.arange(1, 3), 1.0), std=True)
-    assert answers.std[0] < 0.5
-    assert answers.std[1] > 3  # "b" and "c" are 9 apart
-    label = pa.table({"colour": ["b", "c"] * 60, "y": ["u", "v"] * 60})
-    classes = TableModel("y").learn(label)
-    found = classes.answers(
-        Batch(pa.record_batch({"colour": ["b", "never"]}), "here", np.arange(2), 1.0), proba=True
-    )
-    assert found.proba[0].max() > 0.9
-    np.testing.assert_allclose(found.proba[1], 0.5, atol=0.1)
+def test_a_known_value_that_no_learned_row_had_is_predicted_as_one_that_was(few_first):
+    """Weights in a direction without rows have no meaning, and may be large."""
+    like = model().learn(table_of(colours(600, "abc"))).settle().forgotten()
+    only = like.learn(table_of(["c"] * 300))
+    strange = table_of(["a"] * 50, 5)
+    want = only.predict(strange.set_column(2, "colour", [["c"] * 50]))
+    np.testing.assert_allclose(only.predict(strange), want, rtol=1e-9)
+    (answers,) = only.twin().record(strange)
+    assert np.abs(answers.prediction - want)[0] < 1e-6
+    assert answers.guessed == {0}
 
 
 def test_missing_values_and_too_many_that_come_late(few_first, tmp_path):
@@ -132,7 +127,7 @@ def test_missing_values_and_too_many_that_come_late(few_first, tmp_path):
     known.learn(table_of([None] * 20 + names))
     (column,) = (c for c in known.schema.columns if c.name == "colour")
     assert len(column.values) + len(column.late) == 50 + 2
-    assert {"is missing", "is another"} < set(column.late)
+    assert {"= k0", "is missing", "is another"} < {n[7:] for n in column.late_inputs}
     greville.save(known, tmp_path / "m")
     again = greville.load(tmp_path / "m")
     table = table_of([None, "a", "k0", "k79", "k81"])

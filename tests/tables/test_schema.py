@@ -64,7 +64,7 @@ def test_text_with_many_values():
     text, ignored = schema.columns
     assert len(text.values) == 50
     assert text.others
-    assert min(values.count(label.removeprefix("= ")) for label in text.late) == 3
+    assert min(map(values.count, text.late)) == 3
     (finding,) = [f for f in schema.findings if f.column == "v"]
     assert f"{len(set(values))} different values, and {50 + len(text.late)} of them" in finding.text
     assert f"categories={len(set(values))}" in finding.message
@@ -73,7 +73,7 @@ def test_text_with_many_values():
         pa.RecordBatch.from_pydict({"v": ["v1", "never seen", None]}), "", np.arange(3), 1
     )
     X, _ = schema.encode(batch)
-    assert X.sum(axis=1).tolist() == [1, 1, 0]
+    assert X.sum(axis=1).tolist() == [1, 1, 1]  # none was missing: the most common one
     assert X[1, schema.inputs.index("v = another")] == 1
 
 

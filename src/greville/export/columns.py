@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from ..backend import Array
 from ..tables import Batch, TableModel
+from ..tables.kinds import GAP, OTHER
 
 
 class Numeric(NamedTuple):
@@ -72,11 +73,6 @@ def notes_of(model: TableModel) -> list[str]:
         name = repr(column.name)
         if column.kind == "time":
             notes.append(f"{name} is a number of days since 1970-01-01, not a date")
-        if column.kind == "text" and not (column.others or "is another" in column.late):
-            notes.append(
-                f"a value of {name} that was never learned counts as a part of each that was, "
-                "where greville takes the mean of the predictions"
-            )
         if getattr(column, "folds", False):
             notes.append(f"{name} is text in small letters, without needless blanks")
         if column.kind == "words":
@@ -103,16 +99,12 @@ def _code(model: TableModel, column: Any, places: list[int]) -> ColumnCode:
 
 
 def _one_of(model: TableModel, column: Any, places: list[int]) -> OneOf:
-    named = [label.removeprefix("= ") for label in column.late if label.startswith("= ")]
-    names = [*column.values, *named]
+    names = [*column.values, *(name for name in column.late if name not in (GAP, OTHER))]
     numeric = column.numbers and all(map(_is_number, names))
     other = max(names, key=len) + "?"
     rows = pa.record_batch({column.name: pa.array([*names, other, None], pa.large_string())})
     batch = Batch(rows, "codes", np.arange(rows.num_rows), 1.0, sparse=True)
-    codes = model.schema.encode(batch)[0][:, places]
-    for row in (-2, -1)[: 1 if column.gaps else 2]:  # gaps were learned, if there were some
-        if not codes[row].any():
-            codes[row] = codes[:-2].mean(axis=0)
+    codes = model.schema.with_learned_values(model.schema.encode(batch)[0])[:, places]
     shown = tuple(map(float, names)) if numeric else tuple(names)
     return OneOf(name=column.name, places=places, values=shown, numeric=numeric, codes=codes)
 

@@ -6,7 +6,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._answers import Answers as Answers
     from ._outliers import far_values as far_values
     from ._sample import sampled as sampled
     from ._settings import FIRST_ROWS as FIRST_ROWS
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from .overview import look_at as look_at
     from .overview import model_bytes as model_bytes
     from .overview import model_summary as model_summary
+    from .predictions import Answers as Answers
     from .predictions import UnlearnedValues as UnlearnedValues
     from .predictions import with_predictions as with_predictions
     from .readers.folders import find_sources as find_sources
@@ -58,7 +58,6 @@ if TYPE_CHECKING:
 
 # What is used is imported: the command lists the formats without waiting for Arrow.
 _EXPORTS = {
-    "_answers": ("Answers",),
     "_outliers": ("far_values",),
     "_sample": ("sampled",),
     "_settings": ("FIRST_ROWS", "solver_names", "stream_settings"),
@@ -76,7 +75,7 @@ _EXPORTS = {
     "findings": ("Finding", "grouped"),
     "insights": ("encoded",),
     "model": ("TableModel",),
-    "predictions": ("UnlearnedValues", "with_predictions"),
+    "predictions": ("Answers", "UnlearnedValues", "with_predictions"),
     "readers.folders": ("find_sources",),
     "readers.reading": ("read", "split"),
     "readers.formats": ("TableFormat", "format_of", "register"),

@@ -43,10 +43,12 @@ class RowEncoder:
         self.columns, self._na = schema.columns, na
         self._names = frozenset(schema.names)
         self._used = [(column, len(column.inputs), Schema([column])) for column in schema.used]
+        for _, _, alone in self._used:
+            alone.learned[:] = True
         self._remembered: dict[Any, list[float] | None] = {}
 
     def encode(self, row: Row) -> Floats | None:
-        """Return the inputs of a row; None if no column is there or a value cannot be used."""
+        """Return the inputs of a row; None if no column is there or a value is not a usual one."""
         if self._names.isdisjoint(row):
             return None
         inputs: list[float] = []
@@ -69,8 +71,10 @@ class RowEncoder:
             if len(self._remembered) >= _MOST_REMEMBERED:
                 self._remembered.clear()
             batch = batch_of_rows([{column.name: value}], [column.name], "the row")
-            X, wrong = alone.encode(batch.with_gaps(self._na))
-            self._remembered[key] = None if wrong else X[0].tolist()
+            batch = batch.with_gaps(self._na)
+            X, wrong = alone.encode(batch)
+            usual = not (wrong or alone.unlearned(batch))
+            self._remembered[key] = X[0].tolist() if usual else None
         return self._remembered[key]
 
 

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..following import Follower, LabelFollower
-from ._answers import Answers
 from ._rows import batch_of_rows, batches_of_rows, runs_of_one_kind
 from .insights import shares
 from .model import TableModel
-from .predictions import UnlearnedValues
+from .predictions import Answers, UnlearnedValues
 from .target import REGRESSION
 
 Row = dict[str, Any]

@@ -45,6 +45,13 @@ class Column(ABC):
     def fill(self, values: Values, out: Floats) -> Mask:
         """Write the inputs of some rows into zeros; return a mask of values that cannot be used."""
 
+    def unlearned(self, values: Values, learned: Mask) -> Mask | None:
+        """Return a mask of values that no learned row had; None if any may be learned.
+
+        `learned` says which of the inputs were one in a row that was learned.
+        """
+        return None
+
     def inputs_of(self, value: Any) -> Sequence[float] | None:
         """The inputs of one value of the usual type, as `fill` writes them; None for others."""
         return None

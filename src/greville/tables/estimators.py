@@ -41,7 +41,6 @@ from ..validation import (
     check_weights,
     naming,
 )
-from ._answers import Answers
 from ._rows import checked_row
 from ._values import Values
 from .answering import infinite_value
@@ -52,7 +51,7 @@ from .findings import Finding, grouped
 from .frames import as_table, column_of, is_frame, table_of_array, unnamed
 from .model import TableModel
 from .overview import table_summary
-from .predictions import UnlearnedValues
+from .predictions import Answers, UnlearnedValues
 from .target import REGRESSION
 
 T = TypeVar("T")

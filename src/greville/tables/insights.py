@@ -45,8 +45,8 @@ def table_effect(model: Any, columns: Sequence[str], batches: Iterable[Batch]) -
     grids = [_grid(used[name], kept, most) for name in columns]
     places, inputs = schema.places, []
     for name, (_, values) in zip(columns, grids, strict=True):
-        inputs.append(np.zeros((len(values), len(places[name]))))  # also for late values
-        used[name].fill(values, inputs[-1][:, : len(used[name].inputs)])
+        inputs.append(np.zeros((len(values), len(places[name]))))
+        used[name].fill(values, inputs[-1])
     return effect_of(
         _estimator(model),
         encoded(model, kept),
@@ -63,20 +63,8 @@ def table_why(model: Any, batch: Batch) -> tuple[Why, dict[int, str]]:
     X, wrong = model.schema.encode(batch.with_gaps(model.settings["na"]))
     X[list(wrong)] = 0
     mean, categories = _mean_row(model, groups)
-
-    def explained(inputs: NDArray[np.float64]) -> Why:
-        places = list(groups.values())
-        return why_of(_estimator(model), inputs, places, list(groups), mean, categories)
-
-    why, unlearned = explained(X), model.schema.unlearned(batch, X)
-    rows = np.flatnonzero(np.any(list(unlearned.values()), axis=0)) if unlearned else np.array([])
-    if len(rows):  # predicted as the mean over values that were learned
-        where = {name: mask[rows] for name, mask in unlearned.items()}
-        many = model.schema.alternatives(X[rows], where)
-        part = explained(many.reshape(-1, X.shape[1]))
-        for found, each in ((why.shares, part.shares), (why.prediction, part.prediction)):
-            found[rows] = each.reshape(len(many), len(rows), *each.shape[1:]).mean(axis=0)
-    return why, wrong
+    X, places = model.schema.with_learned_values(X), list(groups.values())
+    return why_of(_estimator(model), X, places, list(groups), mean, categories), wrong
 
 
 def shares(model: Any, batch: Batch, prediction: NDArray[Any]) -> list[tuple[float, Shares]]:

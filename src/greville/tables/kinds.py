@@ -32,8 +32,11 @@ from .numerals import Numerals
 # many of the first rows, and so many in a table. The rest share one.
 _MOST_INPUTS, _LEAST_ROWS, MOST_UNITS = 50, 3, 500
 
-# Labels of late values: "= red" for one, and these for a missing one and for all that are too many.
-_GAP, _OTHER = "is missing", "is another"
+# Late values besides those that are written: a missing one, and all that are too many.
+GAP, OTHER = "", "\0"
+
+# Codes of values of text that have no input: one that was never there, and a missing one.
+_UNKNOWN, _MISSING = -2, -1
 
 # Numbers in one value of a column of lists.
 WIDEST_VECTOR = 100_000
@@ -103,6 +106,10 @@ class Number(Column):
         if usual and max(low, -EXACT) <= value <= min(high, EXACT):
             return None if value in self.numerals.gaps else (value, *self._no_signs)
         return None
+
+    def unlearned(self, values: Values, learned: Mask) -> Mask | None:
+        numbers, wrong = values.numbers_as(self.numerals)
+        return None if self.missing else np.isnan(numbers) & ~wrong
 
     def ordered(self, values: Values) -> tuple[Floats, Mask] | None:
         return values.numbers_as(self.numerals)
@@ -189,7 +196,7 @@ class Text(Column):
             others=len(counts) > len(known) + len(rare),
             common=sorted(known).index(common[0]),
             gaps=names.null_count > 0,
-            late=sorted(f"= {value}" for value in rare),
+            late=sorted(rare),
             most=hints.categories or max(_MOST_INPUTS, len(known) + len(rare)),
         )
 
@@ -198,7 +205,7 @@ class Text(Column):
             return []
         names = self._names(values)
         n, known = len(names.drop_null().unique()), len(self.values) + len(self.late)
-        told = [*self.values, *(label.removeprefix("= ") for label in self.late)]
+        told = [*self.values, *self.late]
         rows = int((_places_in(told, names) < 0).sum()) - names.null_count
         message = (
             f"{self.name!r} has {n:,} different values, and {known:,} of them are told apart; the "
@@ -216,47 +223,41 @@ class Text(Column):
         named = [f"{self.name} = {value}" for value in self.values]
         return named + [f"{self.name} = another"] * self.others
 
-    def fill(self, values: Values, out: Floats) -> Mask:
-        names = self._names(values)
-        places = _places_in(self.values, names)
-        known = places >= 0
-        out[np.flatnonzero(known), places[known]] = 1
-        if self.others:
-            out[np.asarray(names.is_valid()) & ~known, -1] = 1
-        return np.zeros(len(values), bool)
-
-    # Values that came late
-
     @property
     def late_inputs(self) -> list[str]:
         """The names of the inputs of late values, which stand behind those of all columns."""
-        return [f"{self.name} {label}" for label in self.late]
+        named = {GAP: "is missing", OTHER: "is another"}
+        return [f"{self.name} {named.get(value, f'= {value}')}" for value in self.late]
 
-    def fill_late(self, values: Values, out: Floats, late: Floats) -> None:
-        """Write a one for each row's late value, and a one for the common value beside it."""
-        names = self._names(values)
-        labels = pc.if_else(names.is_valid(), pc.binary_join_element_wise("=", names, " "), _GAP)
-        places = _places_in(self.late, labels)
-        if _OTHER in self.late:
-            unknown = (places < 0) & ~out.any(axis=1)
-            unknown &= np.asarray(names.is_valid())
-            places[unknown] = self.late.index(_OTHER)
-        rows = np.flatnonzero(places >= 0)
-        late[rows, places[rows]] = 1
-        out[rows, self.common] = 1
+    def codes(self, values: Values) -> NDArray[np.int64]:
+        """Return, for each row, the place of its input, late ones last; less than 0 for none."""
+        names = pc.fill_null(self._names(values), GAP)
+        places, late = _places_in(self.values, names), _places_in(self.late, names)
+        codes = np.where(late >= 0, late + len(self.inputs), places)
+        gaps, without = np.array(pc.equal(names, GAP)), codes < 0
+        other = len(self.values) if self.others else _UNKNOWN
+        if OTHER in self.late:
+            other = len(self.inputs) + self.late.index(OTHER)
+        codes[without] = np.where(gaps, _MISSING if self.gaps else _UNKNOWN, other)[without]
+        return codes
 
-    def new_labels(self, values: Values, rows: Mask) -> list[str]:
-        """Return labels for values without an input in some rows, each once, in order."""
-        names = self._names(values).filter(pa.array(rows)).unique().to_pylist()
-        gaps = [] if self.gaps else [_GAP]
-        return [label for n in names for label in ([f"= {n}"] if n is not None else gaps)]
+    def fill(self, values: Values, out: Floats) -> Mask:
+        codes = self.codes(values)
+        out[np.flatnonzero(codes >= 0), codes[codes >= 0]] = 1
+        out[(codes >= len(self.inputs)) | (codes == _UNKNOWN), self.common] = 1
+        return np.zeros(len(values), bool)
 
-    def grown(self, labels: Sequence[str]) -> list[str]:
-        """Return the late values with new labels; labels beyond the limit share one."""
+    def unlearned(self, values: Values, learned: Mask) -> Mask | None:
+        codes = self.codes(values)
+        return (codes == _UNKNOWN) | ((codes >= 0) & ~learned[np.maximum(codes, 0)])
+
+    def grown(self, values: Values, rows: Mask) -> list[str]:
+        """Return the late values once some rows are learned; those beyond the limit share one."""
+        new = self._names(values).filter(pa.array(rows & (self.codes(values) == _UNKNOWN)))
         late, room = set(self.late), self.most - len(self.values)
-        for label in labels:
-            few = label == _GAP or len(late - {_GAP, _OTHER}) < room
-            late.add(label if few else _OTHER)
+        for name in pc.fill_null(new, GAP).unique().to_pylist():
+            few = name == GAP or len(late - {GAP, OTHER}) < room
+            late.add(name if few else OTHER)
         return sorted(late)
 
     def description(self) -> str:

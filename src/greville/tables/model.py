@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from itertools import chain, pairwise
-from math import isnan
 from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
@@ -18,7 +17,6 @@ from ..elm import set_direct_inputs
 from ..fields import compact, stored
 from ..insight import Effect, Importance, Why
 from ..persistence import check_fits
-from ._answers import NOTHING_LEARNED, Answers, predict_into
 from ._fields import FIELDS, check_fields, from_fields, to_fields, try_out
 from ._first import EncodedRows, FirstRows, first_columns, naming_rows
 from ._rows import RowEncoder, batch_of_rows, batches_of_rows, checked_row, runs_of_one_kind
@@ -37,6 +35,7 @@ from .batch import Batch, RowErrors, TableError, batches_of, listed
 from .doubts import totals_row
 from .findings import Finding
 from .insights import table_effect, table_importance, table_why
+from .predictions import Answers
 from .schema import Schema
 from .target import CLASSIFICATION, REGRESSION, Target, check_target
 
@@ -46,6 +45,7 @@ MOST_CLASSES = 10_000
 # Columns, or hundreds of characters of names, from which it is tried whether a file holds them.
 _MANY_NAMES = 1000
 
+_NOTHING_LEARNED = "the model has learned nothing yet; give it rows with a target first."
 _NO_PROBABILITIES = "the model predicts a number; there are no probabilities."
 
 # What says that a single row has a target, and types of values that never change.
@@ -389,7 +389,7 @@ class TableModel:
                 if use.any():
                     X, y = rows.learned_from()
                     new.estimator.partial_fit(X, y, sample_weight=weights[use])
-                    new.columns = new.schema.with_rows(X)
+                    new.columns = new.schema.after(X)
             new.estimator.choose()
             new.n_rows, new.n_without_target = n_rows, n_without
 
@@ -505,7 +505,7 @@ class TableModel:
             with naming_rows(batches):
                 self._started().partial_fit(X, y)
             self.n_rows += len(X)
-            self.columns = self.schema.with_rows(X)
+            self.columns = self.schema.after(X)
 
     def _with_late_inputs(
         self, batches: Sequence[Batch], rows: Sequence[EncodedRows]
@@ -514,19 +514,18 @@ class TableModel:
 
         It was zero in all rows so far, which has changed nothing: none has to be learned again.
         """
-        new: dict[str, list[str]] = {}
         if self.estimator is None:  # it will be made for the inputs that there are then
             return rows
         batches = [batch.with_gaps(self.settings["na"]) for batch in batches]
+        grown = self.schema
         for batch, each in zip(batches, rows, strict=True):
-            found = self.schema.new_labels(batch, each.X, each.usable)
-            for name, labels in found.items():
-                new[name] = list(dict.fromkeys([*new.get(name, ()), *labels]))
-        if not new:
+            labels = grown.new_labels(batch, each.usable)
+            grown = grown.with_late(labels)[0] if labels else grown
+        if grown is self.schema:
             return rows
-        self._extend(self.schema.grown(new))
+        self._extend({text.name: text.late for text in grown.texts})
         return [
-            replace(each, X=self.schema.encode(batch)[0][: len(each.X)])
+            replace(each, X=self.schema.encode(batch)[0])
             for batch, each in zip(batches, rows, strict=True)
         ]
 
@@ -559,22 +558,28 @@ class TableModel:
         """Predict a batch, with deviations and probabilities if wanted."""
         model = copy(self.settle())  # in which nothing changes that another thread learns
         batch = batch.with_gaps(self.settings["na"])
-        answers = model._predicted(*model.schema.encode(batch), batch, std=std, proba=proba)
-        answers.gaps = model.schema.unknown_gaps(batch)
+        X, wrong = model.schema.encode(batch)
+        answers = model._predicted(X, wrong, std=std, proba=proba)
+        answers.unlearned = model.schema.unlearned(batch)
         return answers
 
     def _predicted(
-        self, X: Any, wrong: dict[int, str], batch: Batch, *, std: bool, proba: bool
+        self, X: NDArray[Any], wrong: dict[int, str], *, std: bool, proba: bool
     ) -> Answers:
-        """Predict the encoded rows of a batch."""
+        """Predict encoded rows."""
+        estimator, classes = _learned(self.estimator), self.classes if proba else ()
+        answers = Answers(self._no_predictions(len(X)), wrong, classes=classes)
+        if not len(X):
+            return answers
         X[list(wrong)] = 0
-        estimator = _learned(self.estimator)
-        kind = np.float64 if self.task == REGRESSION else estimator.classes_.dtype
-        answers = Answers(np.empty(len(X), kind), wrong, classes=self.classes if proba else ())
-        answers.std = np.empty(len(X)) if std else None
-        answers.proba = np.empty((len(X), len(self.classes))) if proba else None
-        if len(X):
-            predict_into(answers, estimator, self.schema, batch, X)
+        X = self.schema.with_learned_values(X)
+        if std:
+            answers.prediction, answers.std = estimator.predict(X, return_std=True)
+        elif proba:
+            answers.proba = estimator.predict_proba(X)
+            answers.prediction = estimator.classes_[answers.proba.argmax(axis=1)]
+        else:
+            answers.prediction = estimator.predict(X)
         return answers
 
     def _no_predictions(self, n: int) -> NDArray[Any]:
@@ -693,25 +698,24 @@ class TableModel:
         self.n_without_target += int((~rows.known).sum())
         self._check_classes(y[use])
         # Rows with a new value are alone: they are predicted as rows without a target are.
-        new = np.flatnonzero(use)[self.schema.first_rows(X[use])]
+        new = np.flatnonzero(use)[self.schema.new_rows(X[use])]
         cuts = {0, len(use), *(np.flatnonzero(np.diff(use)) + 1), *new, *(new + 1)}
         with naming_rows([batch]):
             for start, stop in pairwise(sorted(cuts)):
                 run, learns = np.arange(start, stop), use[start]
-                guessed = self.n_rows > 0 and (not learns or start in new)
-                if guessed:
-                    found = self._predicted(
-                        X[run], {}, batch.part(start, stop), std=std, proba=proba
-                    )
-                    parts.append((run, found))
-                    if learns:
-                        found.unlearned = {}
+                is_new = start in new
+                if self.n_rows > 0 and (is_new or not learns):
+                    part = self._predicted(X[run], {}, std=std, proba=proba)
+                    part.guessed = {0} if is_new else set()
+                    if not learns:
+                        part.unlearned = self.schema.unlearned(batch.part(start, stop))
+                    parts.append((run, part))
                 if learns:
-                    found = self._prequential(X[run], y[run], std=std, proba=proba)
-                    if not guessed:
-                        parts.append((run, found))
+                    part = self._prequential(X[run], y[run], std=std, proba=proba)
+                    if not is_new:
+                        parts.append((run, part))
                     self.n_rows += int(stop - start)
-                    self.columns = self.schema.with_rows(X[run])
+                    self.columns = self.schema.after(X[run])
         answers.collect(parts, self.classes)
         return answers
 
@@ -784,9 +788,7 @@ class TableModel:
         With `proba`, classes are answered with their probabilities.
         """
         x = self.settle()._usual_inputs(row)
-        if x is None or self.settings["na"] or any(map(_is_gap, map(row.get, self.schema.names))):
-            return None
-        return self._answer_usual(x, proba=proba)
+        return None if x is None else self._answer_usual(x, proba=proba)
 
     def _answer_usual(self, x: NDArray[Any], *, proba: bool) -> Answers:
         if self.task == REGRESSION:
@@ -937,7 +939,7 @@ class TableModel:
         if encoder is None or encoder.columns is not schema.columns:
             encoder = self._row_encoder = RowEncoder(schema, self.settings["na"])
         x = encoder.encode(row)
-        return x if x is not None and schema.was_learned(x, row) else None
+        return x if x is not None and schema.was_learned(x) else None
 
     def _target_of(self, row: Row) -> tuple[Any, str | None]:
         """Return the target of a row, None if missing or wrong, and the reason if wrong."""
@@ -979,7 +981,7 @@ class TableModel:
 
     def _merge(self, other: TableModel) -> None:
         """Learn all that another has learned, once both have the inputs of both."""
-        late = self.schema.joined(other.schema)
+        late = self.schema.united(other.schema)
         if late is None or self.fitted_target != other.fitted_target or other.estimator is None:
             raise _different_columns()
         theirs, grew = other.twin(), self.schema.columns != other.schema.columns
@@ -993,7 +995,8 @@ class TableModel:
             raise _different_columns() from error
         self.n_rows += other.n_rows
         self.n_without_target += other.n_without_target
-        self.columns = self.schema | theirs.schema
+        self.columns = copy(self.schema)
+        self.columns.learned = self.schema.learned | theirs.schema.learned
 
     def _additive(self, what: str) -> Self:
         """Return this model; a TableError if rows cannot be added and removed."""
@@ -1083,14 +1086,8 @@ class TableModel:
 def _learned(value: T | None) -> T:
     """Return what the model has learned; a TableError before the first row."""
     if value is None:
-        raise TableError(NOTHING_LEARNED)
+        raise TableError(_NOTHING_LEARNED)
     return value
-
-
-def _is_gap(value: Any) -> bool:
-    if isinstance(value, str):
-        return not value.strip()
-    return value is None or (isinstance(value, float) and isnan(value))
 
 
 def _n_until_due(n: int) -> int:

@@ -1,24 +1,57 @@
-"""Rows with their predictions beside them, and a warning of values that were never learned."""
+"""Predictions for the rows of a batch, and a warning of values that were never learned."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from ._answers import Answers
 from .batch import Batch, RowErrors, TableError
 from .findings import Finding
 from .insights import reasons
-from .model import TableModel
 
 # Values of a column that are named.
 _MOST_NAMED = 5
 
 
+@dataclass
+class Answers:
+    """Predictions for the rows of a batch; those in `wrong` have none, for the reason given."""
+
+    prediction: NDArray[Any]
+    wrong: dict[int, str]
+    std: NDArray[Any] | None = None
+    proba: NDArray[Any] | None = None
+    target: NDArray[Any] | None = None
+    known: NDArray[np.bool_] | None = None  # rows that have a target
+    unlearned: dict[str, list[str]] = field(default_factory=dict)  # values, by column
+    guessed: set[int] = field(default_factory=set)  # learned rows with values that were new
+    classes: Sequence[Any] = ()  # those that `proba` has a column for
+
+    def collect(self, parts: Sequence[tuple[Any, Answers]], classes: Sequence[Any]) -> None:
+        """Take over the answers to some of the rows; `classes` are all that there are."""
+        n = len(self.prediction)
+        for rows, part in parts:
+            self.prediction[rows] = part.prediction
+            self.guessed.update(int(rows[row]) for row in part.guessed)
+            for name, values in part.unlearned.items():
+                self.unlearned.setdefault(name, []).extend(values)
+            if part.std is not None:
+                self.std = np.full(n, np.nan) if self.std is None else self.std
+                self.std[rows] = part.std
+            if part.proba is not None:
+                if self.proba is None:
+                    self.proba, self.classes = np.zeros((n, len(classes))), classes
+                places = [classes.index(label) for label in part.classes]
+                self.proba[np.ix_(rows, places)] = part.proba
+
+
 def with_predictions(
-    model: TableModel,
+    model: Any,
     batch: Batch,
     answers: Answers,
     row_errors: RowErrors,
@@ -61,49 +94,33 @@ class UnlearnedValues:
 
     def __init__(self) -> None:
         self.rows: dict[str, int] = {}
-        self.gaps: dict[str, int] = {}
         self._named: dict[str, list[str]] = {}
 
     def add(self, answers: Answers) -> None:
         """Count the rows of some answers."""
-        for name, n in answers.gaps.items():
-            self.gaps[name] = self.gaps.get(name, 0) + n
         for name, values in answers.unlearned.items():
             self.rows[name] = self.rows.get(name, 0) + len(values)
-            named = self._named.setdefault(name, [])
-            some = dict.fromkeys([*named, *values[:1000]])
+            some = dict.fromkeys([*self._named.get(name, ()), *values[:1000]])
             self._named[name] = list(some)[: _MOST_NAMED + 1]
 
     def findings(self) -> list[Finding]:
         """A sentence for each column."""
-        unlearned = [self._finding(name, n) for name, n in self.rows.items() if n]
-        return unlearned + [_of_gaps(name, n) for name, n in self.gaps.items()]
+        return [self._finding(name, n) for name, n in self.rows.items()]
 
     def as_dict(self) -> dict[str, Any]:
         """Return a dictionary for JSON: by column the number of rows, and some of the values."""
         return {
             name: {"rows": n, "values": [v or None for v in self._named[name][:_MOST_NAMED]]}
             for name, n in self.rows.items()
-            if n
         }
 
     def _finding(self, name: str, n: int) -> Finding:
         named = self._named[name]
         values = [repr(value) if value else "none at all" for value in named[:_MOST_NAMED]]
         shown = ", ".join(values) + ", ..." * (len(named) > _MOST_NAMED)
-        rows = "1 row has a value" if n == 1 else f"{n:,} rows have values"
-        was, they = ("was", "it was") if n == 1 else ("were", "they were")
+        rows, was = ("1 row has a value", "was") if n == 1 else (f"{n:,} rows have values", "were")
         message = (
-            f"{rows} of {name!r} that {was} never learned: {shown}; {they} predicted as the "
-            "mean over values that were learned."
+            f"{rows} of {name!r} that {was} never learned: {shown}; the most common value (of "
+            "numbers the median) was used, and standard errors do not include the error of that."
         )
         return Finding("unlearned values", message, name, warning=True)
-
-
-def _of_gaps(name: str, n: int) -> Finding:
-    rows = "1 row has" if n == 1 else f"{n:,} rows have"
-    message = (
-        f"{rows} no value of {name!r}, but every learned row had one; the median was used, and "
-        "standard errors do not include the error of that."
-    )
-    return Finding("unknown gaps", message, name, warning=True)

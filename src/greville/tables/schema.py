@@ -10,36 +10,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..fields import each, json, known, require, stored
+from ..fields import array, each, known, require, stored
 from ._values import Floats, Mask, UnknownType, Values
 from .batch import Batch, TableError, listed
 from .column import Column
 from .decisions import Decision, Evidence, Hints, decide, decide_all
 from .doubts import doubts, left_out
 from .findings import Finding
-from .kinds import KINDS, MOST_UNITS, Ignored, Number, Text
+from .kinds import KINDS, MOST_UNITS, Ignored, Text
 from .numerals import PLAIN
 
 # Columns that `repr` shows.
 _MOST_COLUMNS = 30
 
-# Known values that are tried in the place of one that was never learned.
-MOST_ALTERNATIVES = 16
-
-Codes = NDArray[np.int64]
+Places = NDArray[np.int64]
 
 
 @stored(
     parameters={
         "columns": each(known(Column)),
-        "findings": each(known(Finding)),
-        "learned": json,
+        "findings": each(known(Finding), tuple),
+        "learned": array(1, "b"),
     },
-    to_fields=lambda schema: {
-        "columns": schema.columns,
-        "findings": list(schema.findings),
-        "learned": {name: flags.tolist() for name, flags in schema.learned.items()},
-    },
+    to_fields=lambda schema: {k: getattr(schema, k) for k in ("columns", "findings", "learned")},
     from_fields=lambda cls, fields: cls._from_fields(**fields),
 )
 class Schema:
@@ -47,7 +40,7 @@ class Schema:
 
     It also says which values of text columns were in a row that was learned. One that never was is
     a direction in which a model has seen nothing, and where its weights, which may be large, have
-    no meaning. So it is predicted as the mean of what is predicted for the values that were.
+    no meaning. So it is predicted as the most common value.
 
     Parameters
     ----------
@@ -60,9 +53,8 @@ class Schema:
     ----------
     places : dict of str to list of int
         The places of the inputs of each column, late ones last.
-    learned : dict of str to ndarray of bool
-        For each text column and each of its inputs, whether it was one in a row that was learned;
-        the last says the same of a missing value.
+    learned : ndarray of bool
+        Whether each input of a text column was one in a row that was learned; True for others.
     """
 
     def __init__(self, columns: Sequence[Column], findings: Sequence[Finding] = ()) -> None:
@@ -80,7 +72,9 @@ class Schema:
             first = len(self.inputs)
             self.inputs += inputs
             self.places.setdefault(name, []).extend(range(first, len(self.inputs)))
-        self.learned = {t.name: np.zeros(len(self.places[t.name]) + 1, bool) for t in self.texts}
+        self.learned = np.ones(len(self.inputs), bool)
+        for column in self.texts:
+            self.learned[self.places[column.name]] = False
 
     @classmethod
     def fit(
@@ -155,14 +149,11 @@ class Schema:
         return "\n".join([f"Schema of {n:,} column{'s' * (n != 1)}:", *shown])
 
     @classmethod
-    def _from_fields(cls, columns: list[Column], findings: list[Finding], learned: Any) -> Schema:
+    def _from_fields(cls, columns: Any, findings: Any, learned: Mask) -> Schema:
         """Make the schema from a file's fields; an exception if they do not go together."""
         schema = cls(columns, findings)
-        lengths = {name: len(flags) for name, flags in schema.learned.items()}
-        fits = isinstance(learned, dict) and lengths == {k: len(v) for k, v in learned.items()}
-        fits = fits and all(type(flag) is bool for flags in learned.values() for flag in flags)
-        require(fits, "learned: not a flag for each value of each text column")
-        schema.learned = {name: np.array(flags, bool) for name, flags in learned.items()}
+        require(len(learned) == len(schema.learned), "learned: not a flag for each input")
+        schema.learned = learned
         return schema
 
     def saying(self, findings: Iterable[Finding]) -> Schema:
@@ -186,85 +177,74 @@ class Schema:
                 f"with; it has {listed(names)}."
             )
 
-    def unknown_gaps(self, batch: Batch) -> dict[str, int]:
-        """Count, by column, rows without a number where no learned row lacks one."""
-        counts = {}
-        for column in self.used:
-            if isinstance(column, Number) and not column.missing:
-                numbers, wrong = _values(batch, column.name).numbers_as(column.numerals)
-                counts[column.name] = int((np.isnan(numbers) & ~wrong).sum())
-        return {name: n for name, n in counts.items() if n}
-
     def encode(self, batch: Batch) -> tuple[Floats, dict[int, str]]:
         """The inputs of all rows, and for rows that have none, what is wrong with them."""
         self.check_columns(batch)
         out = np.zeros((len(batch), len(self.inputs)))
         wrong: dict[int, str] = {}
         for column in self.used:
-            values, places = _values(batch, column.name), self.places[column.name]
-            start, n_late = places[0], len(column.late) if isinstance(column, Text) else 0
-            own = out[:, start : start + len(places) - n_late]
-            bad = column.fill(values, own)
-            if isinstance(column, Text) and n_late:
-                column.fill_late(values, own, out[:, places[-n_late] : places[-1] + 1])
+            places = self.places[column.name]
+            inputs = np.zeros((len(batch), len(places)))
+            bad = column.fill(_values(batch, column.name), inputs)
+            out[:, places] = inputs
             for row, reason in _reasons(batch, column.name, column.expected, bad).items():
                 wrong.setdefault(row, reason)
         return out, wrong
 
     # Values of text columns, and which of them were learned
 
-    def _codes(self, text: Text, X: Floats) -> Codes:
-        """Return, for each row, the index of its input of a text column; their number if none.
-
-        For a late value, its own input counts, and not the common one beside it.
-        """
-        block, n = X[:, self.places[text.name]], len(self.places[text.name])
-        return np.where(block.any(axis=1), n - 1 - block[:, ::-1].argmax(axis=1), n)
-
-    def with_rows(self, X: Floats) -> Schema:
+    def after(self, X: Floats) -> Schema:
         """Return the schema after rows were learned."""
-        codes = {text.name: np.unique(self._codes(text, X)) for text in self.texts}
-        if all(self.learned[name][each].all() for name, each in codes.items()):
+        new = np.flatnonzero(~self.learned)
+        new = new[X[:, new].any(axis=0)]
+        if not len(new):
             return self
         other = copy(self)
-        other.learned = {name: flags.copy() for name, flags in self.learned.items()}
-        for name, places in codes.items():
-            other.learned[name][places] = True
+        other.learned = self.learned.copy()
+        other.learned[new] = True
         return other
 
-    def first_rows(self, X: Floats) -> Codes:
+    def new_rows(self, X: Floats) -> Places:
         """Return the rows with a text value that was not learned and is in no earlier row."""
-        rows = [np.empty(0, np.int64)]
-        for text in self.texts:
-            codes = self._codes(text, X)
-            new = np.flatnonzero(~self.learned[text.name][codes])
-            rows.append(new[np.unique(codes[new], return_index=True)[1]])
-        return np.unique(np.concatenate(rows))
+        new = X[:, ~self.learned]
+        new = new[:, new.any(axis=0)] != 0
+        return np.unique(new.argmax(axis=0)) if new.size else np.empty(0, np.int64)
 
-    def was_learned(self, x: Floats, row: Mapping[str, Any]) -> bool:
-        """Whether all text columns of a row have a value that was learned.
+    def was_learned(self, x: Floats) -> bool:
+        """Whether the values of all text columns of a row were learned."""
+        return bool(self.learned[x != 0].all())
 
-        False may be wrong, and costs time only; True is always right.
-        """
-        for text in self.texts:
-            code = self._codes(text, x[None])[0]
-            is_named = code < len(self.places[text.name]) or row.get(text.name) in (None, "")
-            if not (self.learned[text.name][code] and is_named):
-                return False
-        return True
+    def with_learned_values(self, X: Floats) -> Floats:
+        """Return rows with the most common value in the place of one that was never learned."""
+        for column in self.texts if not self.learned.all() else ():
+            places = np.array(self.places[column.name])
+            learned = self.learned[places]
+            rows = X[:, places[~learned]].any(axis=1)
+            if rows.any() and learned.any():
+                X[np.ix_(rows, places)] = 0
+                common = column.common if learned[column.common] else int(learned.argmax())
+                X[rows, places[common]] = 1
+        return X
 
-    def new_labels(self, batch: Batch, X: Floats, rows: Mask) -> dict[str, list[str]]:
-        """Labels for values of these rows that have no input, by column."""
-        labels = {}
-        for text in self.texts:
-            without = rows & (self._codes(text, X) == len(self.places[text.name]))
-            if without.any():
-                labels[text.name] = text.new_labels(batch.values(text.name), without)
-        return {name: some for name, some in labels.items() if some}
+    def unlearned(self, batch: Batch) -> dict[str, list[str]]:
+        """Return, by column, the values of rows that no learned row had; "" for a missing one."""
+        unlearned = {}
+        for column in self.used:
+            learned = self.learned[self.places[column.name]]
+            rows = column.unlearned(_values(batch, column.name), learned)
+            if rows is not None and rows.any() and learned.any():
+                chosen = np.flatnonzero(rows).tolist()
+                unlearned[column.name] = [batch.value(column.name, row) for row in chosen]
+        return unlearned
+
+    def new_labels(self, batch: Batch, rows: Mask) -> dict[str, list[str]]:
+        """The late values of text columns once some rows are learned, where there are new ones."""
+        labels = {t.name: t.grown(batch.values(t.name), rows) for t in self.texts}
+        return {t.name: labels[t.name] for t in self.texts if labels[t.name] != t.late}
 
     def with_late(self, late: Mapping[str, list[str]]) -> tuple[Schema, list[int]]:
         """Set the late values of columns; return the new indices of the present late inputs."""
-        columns = [
+        columns: list[Column] = [
             replace(c, late=late[c.name]) if isinstance(c, Text) and c.name in late else c
             for c in self.columns
         ]
@@ -272,56 +252,21 @@ class Schema:
         first, places = len(schema.inputs) - schema.n_late, []
         for old, new in zip(self.texts, schema.texts, strict=True):
             width = len(old.inputs)
-            kept = [width + new.late.index(label) for label in old.late if label in new.late]
-            if len(kept) == len(old.late):
-                schema.learned[old.name][[*range(width), *kept, -1]] = self.learned[old.name]
-            places += [schema.places[old.name][k] - first for k in kept]
+            kept = [k for k, label in enumerate(old.late) if label in new.late]
+            was = [*range(width), *(width + k for k in kept)]
+            now = [*range(width), *(width + new.late.index(old.late[k]) for k in kept)]
+            here = np.array(schema.places[new.name])[now]
+            schema.learned[here] = self.learned[np.array(self.places[old.name])[was]]
+            places += (here[width:] - first).tolist()
         return schema, places
 
-    def grown(self, labels: Mapping[str, Sequence[str]]) -> Mapping[str, list[str]]:
-        """Return the late values of columns after new labels have come."""
-        return {text.name: text.grown(labels.get(text.name, ())) for text in self.texts}
-
-    def joined(self, other: Schema) -> Mapping[str, list[str]] | None:
+    def united(self, other: Schema) -> Mapping[str, list[str]] | None:
         """Unite the late values of two schemas; None if the schemas had different columns."""
-        late = {text.name: text.late for text in self.texts}
         none: dict[str, list[str]] = {text.name: [] for text in (*self.texts, *other.texts)}
         if self.with_late(none)[0].columns != other.with_late(none)[0].columns:
             return None
-        return {text.name: sorted({*text.late, *late[text.name]}) for text in other.texts}
-
-    def __or__(self, other: Schema) -> Schema:
-        """Unite the learned values of two schemas with the same columns."""
-        both = copy(self)
-        both.learned = {name: flags | other.learned[name] for name, flags in self.learned.items()}
-        return both
-
-    def unlearned(self, batch: Batch, X: Floats) -> dict[str, Mask]:
-        """Return, by column, the rows whose value was never learned, if there are any."""
-        unlearned = {}
-        for text in self.texts:
-            codes, flags = self._codes(text, X), self.learned[text.name]
-            there, without = flags[codes], codes == len(flags) - 1
-            if there[without].any():
-                there &= ~without | np.asarray(batch.values(text.name).text.is_null())
-            if flags[:-1].any() and not there.all():
-                unlearned[text.name] = ~there
-        return unlearned
-
-    def alternatives(self, X: Floats, unlearned: dict[str, Mask]) -> NDArray[Any]:
-        """Return rows with learned values in place of others: (alternatives, rows, inputs)."""
-        texts = [text for text in self.texts if text.name in unlearned]
-        codes = [_spread(np.flatnonzero(self.learned[text.name][:-1])) for text in texts]
-        many = np.repeat(X[None], max(map(len, codes)), axis=0)
-        for text, some in zip(texts, codes, strict=True):
-            rows, places = np.flatnonzero(unlearned[text.name]), self.places[text.name]
-            for k, copied in enumerate(many):
-                code = some[k % len(some)]
-                copied[rows[:, None], places] = 0
-                if code >= len(text.inputs):
-                    copied[rows, places[text.common]] = 1
-                copied[rows, places[code]] = 1
-        return many
+        pairs = zip(self.texts, other.texts, strict=True)
+        return {mine.name: sorted({*mine.late, *theirs.late}) for mine, theirs in pairs}
 
 
 def numbers(
@@ -385,9 +330,3 @@ def _reasons(batch: Batch, name: str, expected: str, wrong: Any) -> dict[int, st
         int(row): f"column {name!r} should be {expected}, got {batch.shown(name, int(row))}"
         for row in np.flatnonzero(wrong)
     }
-
-
-def _spread(places: Codes) -> Codes:
-    """Choose some of the places, evenly, if there are many."""
-    n = min(len(places), MOST_ALTERNATIVES)
-    return places[np.arange(n) * len(places) // n]

@@ -14,14 +14,13 @@ from ..fields import array, compact, count, each, flag, known, nothing, require,
 from ..following import Follower, LabelFollower
 from ..insight import Importance
 from ..monitor import DriftMonitor
-from ._answers import Answers
 from ._rows import FEW_ROWS, batch_of_rows, batches_of_rows, runs_of_one_kind
 from ._settings import stream_settings
 from .answering import Answer, Answering, Following, Row, answer_of, fits, infinite_value
 from .batch import Batch, RowErrors, TableError, listed, unusable_row
 from .insights import table_importance
 from .model import TableModel
-from .predictions import UnlearnedValues
+from .predictions import Answers, UnlearnedValues
 from .target import CLASSIFICATION, REGRESSION
 
 # Rows that are learned together. How they arrived, alone or in bursts, then changes no bit of the
