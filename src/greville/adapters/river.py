@@ -66,7 +66,7 @@ class _Adapter:
         names = ("hidden", "solver", "alpha", "epsilon", "window", "categorical", "device")
         settings = {name: getattr(self, name) for name in names}
         settings["seed"] = int(np.random.default_rng().integers(2**31)) if seed is None else seed
-        self._stream = Stream(_TARGET, follow=follow, task=self._task, **settings)
+        self._stream = Stream(_TARGET, follow=follow, blocks=False, task=self._task, **settings)
         self._columns: dict[Hashable, str] = {}  # names of features that were learned
 
     @property
@@ -345,6 +345,8 @@ def _records(X: Any, y: Any) -> list[Features]:
 
 def _plain(value: Any) -> Any:
     """Convert a value of NumPy or pandas to Python's."""
+    if type(value) in (float, int, str):
+        return value
     is_scalar = isinstance(value, np.generic) or (isinstance(value, np.ndarray) and not value.ndim)
     return value.item() if is_scalar else value
 

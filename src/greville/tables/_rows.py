@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -46,22 +47,31 @@ class RowEncoder:
         for _, _, alone in self._used:
             alone.learned[:] = True
         self._remembered: dict[Any, list[float] | None] = {}
+        self._last: tuple[tuple[Any, ...], Floats] | None = None  # values and their inputs
 
     def encode(self, row: Row) -> Floats | None:
-        """Return the inputs of a row; None if no column is there or a value is not a usual one."""
+        """Return the inputs of a row; None if no column is there or a value is not a usual one.
+
+        A row that is predicted and then learned is encoded once.
+        """
         if self._names.isdisjoint(row):
             return None
+        values, last = tuple([row.get(column.name) for column, _, _ in self._used]), self._last
+        if last is not None and all(map(is_, values, last[0])):
+            return last[1]
         inputs: list[float] = []
         late: list[float] = []  # behind those of all columns
-        for column, n, alone in self._used:
-            value = row.get(column.name)
+        for value, (column, n, alone) in zip(values, self._used, strict=True):
             found = None if self._na else column.inputs_of(value)
             found = self._through_a_table(column, alone, value) if found is None else found
             if found is None:
                 return None
             inputs += found[:n]
             late += found[n:]
-        return np.array(inputs + late, np.float64)
+        x = np.array(inputs + late, np.float64)
+        if _SIMPLE.issuperset(map(type, values)):  # they cannot change
+            self._last = values, x
+        return x
 
     def _through_a_table(self, column: Column, alone: Schema, value: Any) -> list[float] | None:
         key = column.name, type(value), value

@@ -172,10 +172,16 @@ class Following(NamedTuple):
 
 
 def _own(answers: Answers, k: int) -> Any:
-    """Return what the model alone predicts for a row: a number, or probabilities of classes."""
+    """Return what the model alone predicts for a row: a number, or classes and probabilities.
+
+    Of the classes those that were known then: others came later in the same batch, and have none.
+    """
     if answers.prediction.dtype.kind == "f":
         return float(answers.prediction[k])
-    return None if answers.proba is None else answers.proba[k].tolist()
+    if answers.proba is None:
+        return None
+    pairs = zip(answers.classes, answers.proba[k].tolist(), strict=True)
+    return tuple(map(list, zip(*[pair for pair in pairs if pair[1] > 0], strict=True))) or None
 
 
 def _learned(follower: Any, answers: Answers, k: int, own: Any, since: Any) -> Any:
@@ -186,7 +192,7 @@ def _learned(follower: Any, answers: Answers, k: int, own: Any, since: Any) -> A
         return follower.meet(own, target) if meet else follower.learn(own, target, since)
     if k in answers.guessed or own is None:
         return follower.meet(target)
-    return follower.learn(answers.classes, own, target, since)
+    return follower.learn(*own, target, since)
 
 
 def _mix(answers: Answers, k: int, follower: Any, own: Any) -> None:
@@ -195,9 +201,9 @@ def _mix(answers: Answers, k: int, follower: Any, own: Any) -> None:
     if k in answers.wrong or own is None or value is None or value != value:  # noqa: PLR0124 - nan
         return
     if isinstance(follower, LabelFollower):
-        mixed = follower.predict(answers.classes, own)
-        answers.proba[k] = mixed  # type: ignore[index]
-        answers.prediction[k] = answers.classes[mixed.index(max(mixed))]
+        classes, mixed = own[0], follower.predict(*own)
+        answers.proba[k, answers.proba[k] > 0] = mixed  # type: ignore[index]
+        answers.prediction[k] = classes[mixed.index(max(mixed))]
     elif answers.std is None:
         answers.prediction[k] = follower.predict(own)
     else:

@@ -28,6 +28,9 @@ from .target import CLASSIFICATION, REGRESSION
 # they end where columns and units are looked at.
 ROWS_PER_BLOCK = 256
 
+# The last rows that are kept where rows are not learned in blocks.
+_MOST_RECENT = 511
+
 # Rows that may be without their target. The oldest are forgotten.
 _MOST_WITHOUT_TARGET = 100_000
 
@@ -73,6 +76,10 @@ class Stream:
         Whether predictions are mixed with what the last targets say (`Follower`, for labels
         `LabelFollower`), so that they are never much worse than the last target. The model that is
         learned is the same.
+    blocks : bool
+        Whether the model is made of whole blocks of rows, so that how rows arrive, alone or in
+        bursts, changes no bit of it; rows that come alone are then learned twice. Without blocks
+        each is learned once, in half the time.
     **settings
         Parameters of the `TableModel` that is made for a target.
 
@@ -95,11 +102,12 @@ class Stream:
         monitor: DriftMonitor | None = None,
         *,
         follow: bool = True,
+        blocks: bool = True,
         **settings: Any,
     ) -> None:
         if isinstance(model, str):
             model = TableModel(model, **stream_settings(settings))
-        self.model, self.id, self.monitor = model, id, monitor
+        self.model, self.id, self.monitor, self._blocks = model, id, monitor, blocks
         self.follower: Follower | LabelFollower | None = None
         if follow:
             self.follower = Follower(trained=model.n_rows > 0)
@@ -111,7 +119,7 @@ class Stream:
         self.forgotten = 0
         self.unlearned = UnlearnedValues()  # values that were new when a row with them was answered
         self._live: TableModel | None = None  # the model and the rows
-        self._live_following: Following | None = None
+        self._live_following = self._following
         # The rows of the last whole block; a model and rows of it, before that block and before
         # the last alarm. They are in no file.
         self._last_rows: list[Row] = []
@@ -126,6 +134,8 @@ class Stream:
     @property
     def live(self) -> TableModel:
         """The model of all rows so far."""
+        if not self._blocks:
+            return self.model
         if self._live is None:
             self._live, self._live_following = self._with_rows()
         return self._live
@@ -257,6 +267,7 @@ class Stream:
         self.model = model
         self.follower = self.follower and Follower(trained=True)  # it knows those of removed rows
         self.rows, self.joined, self._live = [], [], None
+        self._live_following = self._following
         self._last_rows, self._before_block, self._before_alarm = [], None, None
         return removed
 
@@ -480,19 +491,24 @@ class Stream:
     ) -> list[Answers]:
         """Learn rows that fit into the block, all or none; return the earlier predictions."""
         numbers, n = range(first, first + len(rows)), len(self.rows) + len(rows)
-        if len(rows) == self._block_length:
+        if self._blocks and len(rows) == self._block_length:
             return self._record_block(rows, joined, numbers, row_errors, **options)
         live, parts = self.live, None
         if len(rows) == 1 and not options.get("std"):
             # What completes a block is learned with it.
+            learns = not self._blocks or n < self._block_length
             part = live.record_one(
-                rows[0], proba=self._needs_proba(live, options), learns=n < self._block_length
+                rows[0], proba=self._needs_proba(live, options), learns=learns
             )
             parts = None if part is None else [part]
         if parts is None:
             options = {**options, "proba": self._needs_proba(live, options)}
             parts = live.record(self._batches(rows, numbers), row_errors, **options)
         self._live_following = self._followed(live, self._live_following, parts, joined)
+        if not self._blocks:
+            self.follower = self._live_following and self._live_following.now
+            self._last_rows = [*self._last_rows, *rows][-_MOST_RECENT:]
+            return parts
         self.rows, self.joined = [*self.rows, *rows], [*self.joined, *joined]
         if n == self._block_length:
             self._record_block(self.rows, self.joined, (), RowErrors(skip=True))
@@ -500,7 +516,7 @@ class Stream:
 
     @property
     def _block_length(self) -> int:
-        return self.model.rows_until_look or ROWS_PER_BLOCK
+        return (self._blocks and self.model.rows_until_look) or ROWS_PER_BLOCK
 
     def _needs_proba(self, model: TableModel, options: dict[str, bool]) -> bool:
         """Whether probabilities are needed: by the options, or by a follower of labels."""
