@@ -29,6 +29,9 @@ _FIRST_WINDOW, _LONGEST_WINDOW = 128, 256
 # Rows of a `fit` whose leave-one-out scores are used.
 _ROWS_OF_FIT = 1024
 
+# Scores whose log losses are computed together.
+_NUMBERS_AT_ONCE = 1 << 15
+
 # No class is less likely than exp(-50) times the most likely one: none is impossible.
 _FAR = 50.0
 
@@ -101,8 +104,11 @@ def window_at(n_seen: int) -> tuple[int, int] | None:
     return (start, stop) if n_seen < stop else None
 
 
-def rows_until_window(n_seen: int) -> int:
-    """Return the number of rows before the next calibration window begins."""
+def rows_until_bound(n_seen: int) -> int:
+    """Return the number of rows until a calibration window begins or ends."""
+    window = window_at(n_seen)
+    if window is not None:
+        return window[1] - n_seen
     if n_seen < _FIRST_WINDOW:
         return _FIRST_WINDOW - n_seen
     return (_FIRST_WINDOW << (n_seen // _FIRST_WINDOW).bit_length()) - n_seen
@@ -114,7 +120,7 @@ def windows_within(n_seen: int, n: int) -> list[slice]:
     while start < end:
         window = window_at(start)
         if window is None:
-            start += rows_until_window(start)
+            start += rows_until_bound(start)
             continue
         found.append(slice(max(window[0], n_seen) - n_seen, min(window[1], end) - n_seen))
         start = window[1]
@@ -141,10 +147,12 @@ def log_losses(scores: Array, labels: Array, weight: Array | None = None) -> Arr
     top = scores.max(axis=1, keepdims=True, initial=-np.inf)
     below = np.maximum(scores - top, -1e6, where=np.isfinite(scores), out=scores - top)
     weight = np.ones(len(own)) if weight is None else weight[counts]
-    losses = np.empty(len(_SHARPNESS))
-    for i, a in enumerate(_SHARPNESS):
-        own_loss = np.log(np.exp(a * below).sum(axis=1)) - a * (own - top[:, 0])
-        losses[i] = weight @ np.minimum(own_loss, _FAR)
+    losses, length = np.zeros(len(_SHARPNESS)), max(1, _NUMBERS_AT_ONCE // scores.shape[1])
+    for start in range(0, len(own), length):
+        some = slice(start, start + length)
+        odds = np.exp(np.multiply.outer(_SHARPNESS, below[some])).sum(axis=2)
+        each = np.log(odds) - np.multiply.outer(_SHARPNESS, own[some] - top[some, 0])
+        losses += np.minimum(each, _FAR) @ weight[some]
     return losses
 
 

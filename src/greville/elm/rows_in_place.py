@@ -13,7 +13,8 @@ from ..compiled import Kernels, Unavailable
 from ..devices import is_tensor
 from ..layers import matrix_of
 from ..solvers import NEVER, InPlace
-from .calibration import rows_until_window, window_at
+from ..threads import new_lock
+from .calibration import rows_until_bound, window_at
 from .fitted import Fitted
 from .hidden import HiddenMap
 
@@ -36,21 +37,21 @@ class LiveRows:
         self.start_value = self._last = fitted
         self._arrays = arrays
         self._hidden, self._targets = fitted.hidden, fitted.targets
+        self._calibrates = fitted.calibration is not None and window_at(fitted.n_seen) is not None
+        self._losses: Any = 0.0  # the log losses of rows of a calibration window
+        self._lock = new_lock()
 
     @classmethod
     def start(cls, fitted: Fitted) -> LiveRows | None:
         """Fill arrays from a fitted value; None if kernels cannot learn rows for this value.
 
-        They do not learn rows that are kept in a warm-up, or whose scores say how sharp
-        probabilities are, or that do not count once.
+        They do not learn rows that are kept in a warm-up, or that do not count once.
         """
-        limit = NEVER
-        if fitted.calibration is not None:
-            limit = 0 if window_at(fitted.n_seen) else rows_until_window(fitted.n_seen)
         weighted = getattr(fitted.targets, "weighted_labels", None) is not None
-        if weighted or fitted.warmup is not None or not limit:
+        if weighted or fitted.warmup is not None:
             return None
-        single = fitted.targets.n_outputs == 1
+        single, n_seen = fitted.targets.n_outputs == 1, fitted.n_seen
+        limit = NEVER if fitted.calibration is None else rows_until_bound(n_seen)
         arrays = InPlace.start(fitted.solver, single=single, limit=limit)
         return None if arrays is None else cls(fitted, arrays)
 
@@ -90,10 +91,16 @@ class LiveRows:
 
     def fitted(self) -> Fitted:
         """The learned model, as an immutable value."""
-        solver, last = self._arrays.fitted(), self._last
-        if solver is not last.solver:
-            self._last = last = last._replace(solver=solver)
-        return last
+        with self._lock:
+            solver, last, start = self._arrays.fitted(), self._last, self.start_value
+            if solver is not last.solver:
+                last = last._replace(solver=solver)
+                if self._calibrates and start.calibration is not None:
+                    n = solver.n_seen - start.n_seen
+                    after = start.calibration.after(start.n_seen, self._losses, n)
+                    last = last._replace(calibration=after)
+                self._last = last
+            return last
 
     def predicted(self, x: Any) -> Any:
         """The prediction for one row; None where kernels cannot predict it."""
@@ -123,6 +130,17 @@ class LiveRows:
         target = None if is_tensor(x) or is_tensor(y) else self._targets.encode_one(y)
         if target is None:  # also a label that is new, or none
             return -1
+        if not self._calibrates:
+            return self._learned(x, target)
+        with self._lock:
+            scores = self.outputs(x)
+            status = self._learned(x, target)
+            if status >= 0 and scores is not None:
+                losses = self._targets.log_losses(np.atleast_1d(scores)[None], [y], None)
+                self._losses = self._losses + losses
+            return status
+
+    def _learned(self, x: Any, target: Any) -> int:
         if self._learn is not None:
             try:
                 status = int(self._learn(x, target))

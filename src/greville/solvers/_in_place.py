@@ -73,7 +73,7 @@ class InPlace:
     single : bool
         Whether predictions and targets are numbers, not arrays.
     limit : int
-        How many rows may be learned here.
+        How many rows may be learned here; another `InPlace` learns the next.
     """
 
     # Rows learned without kernels after another method has learned: it may be called again soon.
@@ -94,9 +94,9 @@ class InPlace:
         M, L = fitted.shape.n_hidden, fitted.n_outputs
         has_root = members[0].root is not None
         room = max(_FEWEST_OF_ROOM, _ROOM // (M + L)) if has_root else 0
-        self._due = min(self._event, room) if has_root else self._event
+        self._due = min(self._event, room if has_root else NEVER, limit)
         self._at = kernels.layout.places(M, L, len(members), room)
-        self._fill(limit, room)
+        self._fill(room)
 
     @derived
     def _predict(self) -> Any:
@@ -135,7 +135,7 @@ class InPlace:
 
     # From a value to arrays
 
-    def _fill(self, limit: int, room: int) -> None:
+    def _fill(self, room: int) -> None:
         layout, at, start = self.kernels.layout, self._at, self.start_value
         self.array = array = _aligned(at.end)
         array[layout.N_HIDDEN], array[layout.N_OUTPUTS] = start.shape.n_hidden, start.n_outputs
@@ -149,7 +149,7 @@ class InPlace:
             array[layout.MIX_COUNT], array[layout.MIX_DECAY] = mixture.count, mixture.decay
             array[at.prior :][: len(self._members)] = mixture.log_prior
             array[at.squares :][: mixture.squares.size] = mixture.squares.ravel()
-        self.allow(limit)
+        self.allow(NEVER)
 
     def _part(self, array: Array, i: int) -> Array:
         """Return the part of the work array that belongs to a member."""
