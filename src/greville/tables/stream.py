@@ -497,9 +497,7 @@ class Stream:
         if len(rows) == 1 and not options.get("std"):
             # What completes a block is learned with it.
             learns = not self._blocks or n < self._block_length
-            part = live.record_one(
-                rows[0], proba=self._needs_proba(live, options), learns=learns
-            )
+            part = live.record_one(rows[0], proba=self._needs_proba(live, options), learns=learns)
             parts = None if part is None else [part]
         if parts is None:
             options = {**options, "proba": self._needs_proba(live, options)}
