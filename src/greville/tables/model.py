@@ -160,6 +160,7 @@ class TableModel:
         self.n_rows = self.n_without_target = 0
         self._row_encoder: RowEncoder | None = None  # of the last schema
         self._labels: tuple[Any, list[Any], frozenset[Any]] = (None, [], frozenset())
+        self._answered: tuple[Any, ...] = (None,)  # inputs, the number of rows, and their answer
 
     # What is known
 
@@ -269,7 +270,7 @@ class TableModel:
     def twin(self) -> Self:
         """A copy that learns on its own."""
         other = copy(self)
-        other.first = self.first
+        other.first, other._answered = self.first, (None,)
         other.estimator = None if self.estimator is None else copy(self.estimator)
         return other
 
@@ -791,14 +792,22 @@ class TableModel:
         return None if x is None else self._answer_usual(x, proba=proba)
 
     def _answer_usual(self, x: NDArray[Any], *, proba: bool) -> Answers:
+        """Answer a row of usual values; one that is predicted and then learned is answered once."""
+        if self._answered[0] is not x or self._answered[1:3] != (self.n_rows, proba):
+            self._answered = x, self.n_rows, proba, *self._predicted_one(x, proba)
+        prediction, found = self._answered[3:]
+        if found is None:
+            return Answers(prediction.copy(), {})
+        return Answers(prediction.copy(), {}, proba=found.copy(), classes=self._known_labels()[1])
+
+    def _predicted_one(self, x: NDArray[Any], proba: bool) -> tuple[Any, Any]:
+        """The prediction for one row and, if wanted, the probabilities of classes."""
         if self.task == REGRESSION:
-            return Answers(np.array([self.estimator.predict_one(x)], np.float64), {})
-        classes = self._known_labels()[1]
+            return np.array([self.estimator.predict_one(x)], np.float64), None
         if not proba:
-            return Answers(np.array([self.estimator.predict_one(x)]), {})
+            return np.array([self.estimator.predict_one(x)]), None
         found = self.estimator.predict_proba_one(x)
-        prediction = self.estimator.classes_[[int(found.argmax())]]
-        return Answers(prediction, {}, proba=found[None], classes=classes)
+        return self.estimator.classes_[[int(found.argmax())]], found[None]
 
     def learn_rows(self, rows: Sequence[Row], row_errors: RowErrors | None = None) -> Self:
         """Learn rows, all of them or, if an exception comes out, none; see `learn_one`.
