@@ -15,7 +15,7 @@ from ..tables.kinds import GAP, OTHER
 class Numeric(NamedTuple):
     """A number; a missing one, or one of `gaps`, becomes `instead` and may set an input.
 
-    With `limits`, numbers beyond them are brought near, and an input says on which side they are.
+    With `limits`, numbers beyond them are clipped.
     """
 
     name: str

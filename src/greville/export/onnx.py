@@ -140,7 +140,7 @@ class _Graph:
         return [self.one_of(column)] if isinstance(column, OneOf) else self.number(column)
 
     def number(self, column: Numeric) -> list[str]:
-        x, zero = column.name, np.array(0.0)
+        x = column.name
         missing = self.add("IsNaN", x)
         for gap in column.gaps:
             missing = self.add("Or", missing, self.add("Equal", x, np.array(gap)))
@@ -148,16 +148,7 @@ class _Graph:
         numbers = [known] + [self.cast(missing, np.float64)] * column.says_missing
         if column.limits:
             low, high = map(np.array, column.limits)
-            width, near, signs = np.array((high - low) / 3), [], []
-            for a, b in ((known, high), (low, known)):
-                far = self.add("Div", self.add("Max", self.add("Sub", a, b), zero), width)
-                near.append(self.add("Div", far, self.add("Add", far, np.array(1.0))))
-                signs.append(self.cast(self.add("Greater", a, b), np.float64))
-            clipped = self.add("Max", self.add("Min", known, high), low)
-            beyond = self.add("Mul", self.add("Sub", *near), width)
-            numbers[0] = self.add("Add", clipped, beyond)
-            # A gap is on no side, whatever stands in its place.
-            numbers.append(self.add("Where", missing, zero, self.add("Sub", *signs)))
+            numbers[0] = self.add("Max", self.add("Min", known, high), low)
         return numbers
 
     def days(self, column: Days) -> list[str]:

@@ -228,15 +228,7 @@ class Writer:
             self.say(f"    x[{start + 1}] = gap;")
         if column.limits:
             low, high = map(number, column.limits)
-            width = number((column.limits[1] - column.limits[0]) / 3)
-            side = start + 1 + column.says_missing
-            self.say(
-                f"    REAL over = fmax(x[{start}] - {high}, 0) / {width};",
-                f"    REAL under = fmax({low} - x[{start}], 0) / {width};",
-                f"    x[{side}] = gap ? 0 : (over > 0 ? 1 : under > 0 ? -1 : 0);",
-                f"    x[{start}] = fmin(fmax(x[{start}], {low}), {high})",
-                f"        + {width} * (over / (1 + over) - under / (1 + under));",
-            )
+            self.say(f"    x[{start}] = fmin(fmax(x[{start}], {low}), {high});")
         self.say("}")
 
     def days(self, value: str, start: int, column: Days) -> None:

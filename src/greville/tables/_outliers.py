@@ -20,37 +20,32 @@ _USUAL_GAPS = np.array(
 # negative and a positive one of the usual ones, and one that is not.
 _NEGATIVE, _POSITIVE, _UNUSUAL = 1.0, 3.0, 10.0
 
-# The same for any number that comes so often, where it is only said.
-_FAR, _LEAST_TIMES = 0.5, 5
+# The same for dates, where it is only said; and how often those that are not usual come.
+FAR_DATE, _LEAST_TIMES = 0.5, 5
 
 # The same for extremes.
 _EXTREME = 10.0
 
 
-def find_gaps(numbers: Floats) -> tuple[float, ...]:
-    """Return the numbers that repeat and are far from all others: they may stand for gaps."""
+def find_gaps(numbers: Floats, unusual: float = _UNUSUAL) -> tuple[float, ...]:
+    """Return the numbers that repeat and are far from all others: they may stand for gaps.
+
+    They are at least `unusual` widths of the others away from these, if not one of the usual ones.
+    """
     if len(numbers) < _LEAST_NUMBERS:
         return ()
     usual = np.unique(numbers[np.isin(numbers, _USUAL_GAPS)])
-    often, gaps = max(5, 0.01 * len(numbers)), []
-    for gap in np.unique([*usual, numbers.min(), numbers.max()]).tolist():
+    often, gaps = max(_LEAST_TIMES, 0.01 * len(numbers)), []
+    ends = [end for end in (numbers.min(), numbers.max()) if (numbers == end).sum() >= often]
+    for gap in np.unique([*usual, *ends]).tolist():
         count = int((numbers == gap).sum())
-        others = numbers[(numbers != gap) & ~np.isin(numbers, usual)]
-        least = _UNUSUAL if count >= often else np.inf
+        others = numbers[(numbers != gap) & ~np.isin(numbers, [*usual, *ends])]
+        least = unusual
         if gap in usual:
             least = _NEGATIVE if gap < 0 else _POSITIVE
         if count > 1 and _is_far(gap, others, least):
             gaps.append(gap)
     return tuple(gaps)
-
-
-def find_far(numbers: Floats) -> list[float]:
-    """Return the smallest and the largest number, each only if it repeats far from the others."""
-    if len(numbers) < _LEAST_NUMBERS:
-        return []
-    ends = np.unique([numbers.min(), numbers.max()]).tolist()
-    often = [end for end in ends if (numbers == end).sum() >= _LEAST_TIMES]
-    return [end for end in often if _is_far(end, numbers[~np.isin(numbers, often)], _FAR)]
 
 
 def _is_far(number: float, others: Floats, least: float) -> bool:
@@ -101,12 +96,3 @@ def _last_before_a_gap(ordered: Floats, low: float, high: float) -> tuple[float,
     tail = ordered[np.searchsorted(ordered, high) :]
     gaps = np.flatnonzero(np.diff(tail) > _EXTREME * (tail[:-1] - low))
     return (float(tail[gaps[0]]), True) if len(gaps) else (float(tail[-1]), False)
-
-
-def compressed(numbers: Floats, limits: list[float]) -> Floats:
-    """Move numbers beyond the limits to within a third of the limits' distance, in order."""
-    low, high = limits
-    width = (high - low) / 3
-    over = np.maximum(numbers - high, 0) / width
-    under = np.maximum(low - numbers, 0) / width
-    return np.clip(numbers, low, high) + width * (over / (1 + over) - under / (1 + under))

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from . import dates
-from ._outliers import find_far, find_gaps
+from ._outliers import FAR_DATE, find_gaps
 from ._values import FLAGS, GAPS, IN_TEXT, LARGEST, NUMBER, SEPARATORS, TEXT, Texts, Values
 from .findings import Finding, listed_values, shown_value
 from .numerals import (
@@ -26,7 +26,6 @@ from .numerals import (
     Reading,
     find_form,
     find_numerals,
-    several_units,
     usual_decimal,
 )
 
@@ -390,18 +389,10 @@ def _decide_text(column: Evidence) -> Decision:
 def _doubts_of_text(column: Evidence) -> list[Finding]:
     """Return doubts about a text column whose values are nearly numbers or dates."""
     texts, reading = column.texts, column.numerals
-    if texts.n < _LEAST_VALUES:
-        return _several_units(column)
     if reading is not None:
         unit = reading.numerals.unit
         what = f"numbers with {unit!r}" if unit else "numbers"
-        numbers = texts.read(reading.numerals.number)
-        large = np.abs(numbers) > LARGEST
-        if texts.number_of(np.isnan(numbers)) <= column.slips and large.any():
-            n, factor = texts.number_of(large), "divide them by a common factor"
-            text = f" is text, since {n:,} of its numbers are beyond {LARGEST:.0e}; {factor}."
-            return [column.finding("large numbers", text, warning=True)]
-        odd = np.isnan(numbers) | large
+        odd = ~(np.abs(texts.read(reading.numerals.number)) <= LARGEST)
     else:
         what, asked = "dates", column.hints.date_format
         formats = [asked] if asked else dates.find_formats(texts, column.most_odd)
@@ -409,8 +400,8 @@ def _doubts_of_text(column: Evidence) -> list[Finding]:
         masks = [np.isnan(texts.read(dates.reader(format))) for format in formats]
         odd = min(masks, key=texts.number_of)
     m = texts.number_of(odd)
-    if not 0 < m <= column.most_odd:
-        return _several_units(column)
+    if texts.n < _LEAST_VALUES or not 0 < m <= column.most_odd:
+        return []
     texts_of_odd = np.array(texts.distinct, object)[odd]
     common = sorted(zip(-texts.counts[odd], texts_of_odd, strict=True))
     shown = listed_values([text for _, text in common])
@@ -426,15 +417,6 @@ def _doubts_of_text(column: Evidence) -> list[Finding]:
     return [finding]
 
 
-def _several_units(column: Evidence) -> list[Finding]:
-    units = several_units(column.texts)
-    if not units:
-        return []
-    named = listed_values([unit or "none" for unit in units])
-    text = f" is text, since its numbers have several units, {named}; write them in one."
-    return [column.finding("several units", text, warning=True)]
-
-
 def _as_times(column: Evidence, decision: Decision) -> Decision:
     """Whole numbers that are days such as 20201231, or count from 1970."""
     numbers = column.values.numbers[0]
@@ -446,13 +428,8 @@ def _as_times(column: Evidence, decision: Decision) -> Decision:
         return as_dates(column, "%Y%m%d")
     for unit, factor in ((dates.SECONDS, 1), (dates.MILLISECONDS, 1000)):
         first, last = (factor * end for end in _SECONDS_IN_USE)
-        if first <= low < high <= last:
-            if _NAME_OF_TIME.search(spaced(column.name)):
-                return as_dates(column, unit)
-            if low >= 9 * first:
-                text = f" is read as numbers; if they are {unit} since 1970"
-                advice = ", pass {date_format}."
-                return decision.saying(column.finding("epoch", text, advice, date_format=unit))
+        if first <= low < high <= last and _NAME_OF_TIME.search(spaced(column.name)):
+            return as_dates(column, unit)
     return decision
 
 
@@ -532,7 +509,7 @@ def _far_dates(column: Evidence, format: str) -> list[Finding]:
     values = column.values
     days, far = values.days_as(format)[0], []
     known = values.plain.type in (TEXT, NUMBER)
-    for day in find_far(days[~np.isnan(days)]):
+    for day in find_gaps(days[~np.isnan(days)], FAR_DATE):
         places = np.flatnonzero(days == day)
         text = values.text[int(places[0])].as_py().strip()
         what = f": {shown_value(text)} is far from all other dates and comes {len(places):,} times"

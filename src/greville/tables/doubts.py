@@ -97,7 +97,7 @@ def _digits_in_one_pattern(column: Evidence) -> list[Finding]:
     weights: Counter[str] = Counter()
     for text, n in zip(texts.distinct, texts.counts.tolist(), strict=True):
         if first(text):
-            shape = re.sub("[0-9]+", "9", text)
+            shape = re.sub("[^9.,:/'+-]", "", re.sub("[0-9]+", "9", text))
             shapes.setdefault(shape, []).append(text)
             weights[shape] += n
     shape = max(weights, key=weights.__getitem__, default="")

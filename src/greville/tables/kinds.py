@@ -11,7 +11,6 @@ import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..fields import count, each, finite, flag, known, require, text, within
 from . import dates
-from ._outliers import compressed, find_limits
+from ._outliers import find_limits
 from ._values import EXACT, LARGEST, TEXT, Floats, Mask, Values, folded
 from .column import Column, stored_column
 from .decisions import Decision, Hints
@@ -54,7 +53,7 @@ class Number(Column):
     """A number as one input; a missing value becomes the median, with an input for gaps.
 
     With `limits`, which the first rows have where a few numbers are far from all others, what is
-    beyond them is brought near, and an input says on which side it is.
+    beyond them is clipped.
     """
 
     kind, wants = "number", "a number"
@@ -77,7 +76,7 @@ class Number(Column):
         low, high = self.limits
         message = (
             f"{self.name!r} has a few numbers very far from the others; those below {low:.6g} or "
-            f"above {high:.6g} are clipped, and marked by an input."
+            f"above {high:.6g} are clipped."
         )
         return [Finding("extremes", message, self.name, warning=True)]
 
@@ -88,23 +87,19 @@ class Number(Column):
 
     @property
     def inputs(self) -> list[str]:
-        return _with_sign_of_gaps(self.name, self.missing) + [
-            f"{self.name} is extreme" for _ in self.limits[:1]
-        ]
+        return _with_sign_of_gaps(self.name, self.missing)
 
     def fill(self, values: Values, out: Floats) -> Mask:
         numbers, wrong = values.numbers_as(self.numerals)
         if self.limits:
-            low, high = self.limits
-            out[:, -1] = (numbers > high).astype(float) - (numbers < low)
-            numbers = compressed(numbers, self.limits)
+            numbers = np.clip(numbers, *self.limits)
         return _fill_with_gaps(numbers, wrong, self.median, self.missing, out)
 
     def inputs_of(self, value: Any) -> Sequence[float] | None:
         low, high = self.limits or (-EXACT, EXACT)
         usual = isinstance(value, float) or type(value) is int
         if usual and max(low, -EXACT) <= value <= min(high, EXACT):
-            return None if value in self.numerals.gaps else (value, *self._no_signs)
+            return None if value in self.numerals.gaps else (value, 0.0)[: 1 + self.missing]
         return None
 
     def unlearned(self, values: Values, learned: Mask) -> Mask | None:
@@ -114,16 +109,12 @@ class Number(Column):
     def ordered(self, values: Values) -> tuple[Floats, Mask] | None:
         return values.numbers_as(self.numerals)
 
-    @cached_property
-    def _no_signs(self) -> list[float]:
-        return [0.0] * (len(self.inputs) - 1)
-
     def description(self) -> str:
         how = self.numerals.description()
         what = f"number with {how}" if how else "number"
         what += f", {self.median:.6g} where it is missing" * self.missing
         if self.limits:
-            what += ", near the others where it is far from {:.6g} to {:.6g}".format(*self.limits)
+            what += ", clipped to {:.6g} to {:.6g}".format(*self.limits)
         return what
 
     def check(self) -> None:

@@ -39,8 +39,8 @@ _OF_MONEY, _WITHOUT_BLANK = ("m",), ("k", "K", "M", "B", "cr", "Cr")
 # mark: of so many decimals, some would end with a zero that is not written.
 _MARKED, _UNMARKED = 30, 10
 
-# A column has a few units, or none; and in one with other values, so many numbers have the unit.
-_MOST_UNITS, _LEAST_NUMBERS = 5, 3
+# In a column with other values, so many numbers have the unit.
+_LEAST_NUMBERS = 3
 
 # Text with so many digits and no mark was not written by someone who uses marks.
 _NEVER_MARKED = re.compile(r"(?:^|[^0-9.,' ])[0-9]{5,}")
@@ -308,16 +308,6 @@ def find_form(texts: Texts) -> Reading:
     """The form in which most values are written."""
     ways = [Numerals(form=name) for name in FORMS]
     return min((Reading(w, texts.misses(w.number)) for w in ways), key=lambda r: r.wrong)
-
-
-def several_units(texts: Texts) -> list[str]:
-    """The units of values that are all numbers, each with one of a few units, or with two."""
-    shapes, n = _shapes(texts), len(texts.distinct)
-    if len(shapes) < n or n < 2 * _MOST_UNITS:
-        return []
-    units = {each.before + each.unit for each in shapes}
-    both = any(each.before and each.unit for each in shapes)
-    return sorted(units) if both or 2 <= len(units) <= _MOST_UNITS else []
 
 
 def usual_decimal(numerals: Iterable[Numerals]) -> str | None:

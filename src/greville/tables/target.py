@@ -98,7 +98,7 @@ class Target:
 
     def findings(self, column: Evidence, decision: Decision) -> list[Finding]:
         """Return those findings about the column that matter for a target."""
-        kinds: tuple[str, ...] = ("odd values", "large numbers", "code", "gaps")
+        kinds: tuple[str, ...] = ("odd values", "code", "gaps")
         if self.kind != "text":
             kinds = ("written numbers", "ambiguous numbers", "gaps", "limits")
         if self.kind == "number":
@@ -241,7 +241,7 @@ def _check_labels(values: Values, decision: Decision) -> None:
     labels = _labels(values).drop_null()
     n, distinct = len(labels), len(labels.unique())
     for finding in decision.findings:
-        if finding.kind in ("odd values", "large numbers") and distinct > _MOST_LABELS:
+        if finding.kind == "odd values" and distinct > _MOST_LABELS:
             raise TableError(
                 f"the target {finding.text.removesuffix('.')}",
                 finding.advice.removesuffix(".") + ". If they are labels, pass {task}.",
