@@ -92,7 +92,8 @@ class Number(Column):
     def fill(self, values: Values, out: Floats) -> Mask:
         numbers, wrong = values.numbers_as(self.numerals)
         if self.limits:
-            numbers = np.clip(numbers, *self.limits)
+            low, high = self.limits
+            numbers = np.clip(numbers, low, high)
         return _fill_with_gaps(numbers, wrong, self.median, self.missing, out)
 
     def inputs_of(self, value: Any) -> Sequence[float] | None:
