@@ -114,7 +114,7 @@ def test_progress_on_a_terminal(measured, tmp_path, monkeypatch):
     facts = json.loads((tmp_path / "results.json").read_text())
     assert facts["command"] == f"greville paper exactness --out {tmp_path}"
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode())
-    assert re.search(r"exactness .*100 %.*left", text)
+    assert re.search(r"exactness .*100%", text)
 
 
 def test_without_mnist_the_rest_is_run(nowhere, measured, tmp_path):

@@ -7,11 +7,12 @@ from typing import Annotated, Any
 
 from ._command import command
 from ._files import InputTable, check_writable, load_table_model
-from ._options import ColumnOptions, ModelOptions, ReadingOptions, Task
+from ._options import ColumnOptions, ReadingOptions, Task
 from ._terminal import (
     UserError,
     as_option,
     counted,
+    digits,
     say,
     say_findings,
     say_skipped,
@@ -49,17 +50,14 @@ def check(
     if as_json:
         show_json(overview.as_dict(as_option))
         return
-    some = (
-        "" if overview.looked_at == overview.rows else f", {overview.looked_at:,} of them looked at"
-    )
-    show_table(
-        ("column", "what it is", "examples"),
-        (
-            (c.name, _describe(c, overview.looked_at), "  ".join(c.examples))
-            for c in overview.columns
-        ),
-        title=f"{', '.join(data)}: {counted(overview.rows, 'row')}{some}",
-    )
+    title = f"{', '.join(data)}: {counted(overview.rows, 'row')}"
+    if overview.looked_at != overview.rows:
+        title += f", {overview.looked_at:,} of them looked at"
+    shown = [
+        (column.name, _describe(column, overview.looked_at), "  ".join(column.examples))
+        for column in overview.columns
+    ]
+    show_table(("column", "what it is", "examples"), shown, title)
     say_skipped(table.row_errors)
     say_findings(overview.findings)
 
@@ -74,17 +72,13 @@ def _describe(column: Any, n_rows: int) -> str:
     return "; ".join(parts)
 
 
-# What the comparison decides itself.
-_OWN = ("hidden", "device")
-
-
 @command
 def compare(
     data: list[str],
     *,
     target: str | None = None,
     task: Task = Task.auto,
-    options: ModelOptions,
+    columns: ColumnOptions,
     folds: Annotated[int, {"min": 2, "max": 20}] = 5,
     rows: Annotated[int, {"min": 20}] = 10_000,
     reading: ReadingOptions,
@@ -111,9 +105,9 @@ def compare(
 
     if target is None:
         raise UserError("--target is missing: name the column to predict.")
-    settings = {k: v for k, v in options.settings(task).items() if k not in _OWN}
+    settings: dict[str, Any] = {"folds": folds, "most_rows": rows, **columns.settings(task)}
     with InputTable.find(data, reading).batches("reading", quiet) as batches:
-        comparison = compare_models(batches, target, folds=folds, most_rows=rows, **settings)
+        comparison = compare_models(batches, target, **settings)
     if as_json:
         show_json(comparison.as_dict())
     elif not quiet:
@@ -123,12 +117,7 @@ def compare(
 def _show_comparison(comparison: Any, target: str) -> None:
     some = "" if comparison.n_rows == comparison.n_total else f" of {comparison.n_total:,}"
     rows = [
-        (
-            name,
-            f"{each.score:.4f}",
-            f"{each.loss:,.0f}" if each.loss >= 10_000 else f"{each.loss:.4g}",
-            f"{each.time:.2f}",
-        )
+        (name, f"{each.score:.4f}", digits(each.loss), f"{each.time:.2f}")
         for name, each in comparison.models.items()
     ]
     title = f"{target}: {counted(comparison.n_rows, 'row')}{some}, {comparison.folds} folds"
@@ -137,6 +126,12 @@ def _show_comparison(comparison: Any, target: str) -> None:
 
 # Rows of the data that are looked at: a sample, if there are more.
 _ROWS = 2000
+
+_KINDS = {
+    "change": "change of the prediction",
+    "error": "growth of the error without it",
+    "evidence": "loss of evidence without it",
+}
 
 
 @command
@@ -170,54 +165,37 @@ def explain(
     learned
         The model has learned these rows: leave each out to predict it.
     """
+    from ..persistence import whole_file
     from ..tables import sampled
 
-    if output is not None:
-        check_writable(output)
-        if not data:
-            raise UserError("--output: a page needs rows; name the files with DATA.")
+    check_writable(output)
+    if output is not None and not data:
+        raise UserError("--output: a page needs rows; name the files with DATA.")
     known = load_table_model(model, learned=True)
-    rows = None
+    rows: Any = None
     if data:
         table = InputTable.find(data, reading, output=output)
         with table.batches("reading", quiet) as batches:
             rows = sampled(batches, _ROWS)[0]
     try:
-        importance = known.importance(rows)
+        importance = known.importance(rows).as_dict()
     except ValueError as error:
         if data:
             raise
         what = "what it keeps does not say which columns matter; name files of rows with DATA"
         raise UserError(f"{model}: {what}.") from error
-    if output is not None and rows is not None:
-        write_page(known, rows, output, learned=learned, source=model.name)
+    if output is not None:
+        from ..explain import explain_page
+
+        page = explain_page(known, rows, learned=learned, source=model.name)
+        with whole_file(output) as new:
+            Path(new).write_text(page, encoding="utf-8")
     if as_json:
-        show_json({"model": str(model), "importance": importance.as_dict()})
+        show_json({"model": str(model), "importance": importance})
     elif not quiet:
-        _show_importance(importance.as_dict(), known.target)
+        kinds = [kind for kind in _KINDS if kind in next(iter(importance.values()))]
+        shown = [(name, *(f"{of[k]:.4g}" for k in kinds)) for name, of in importance.items()]
+        headers = ("column", *(_KINDS[kind] for kind in kinds))
+        show_table(headers, shown, f"what predicts {known.target}")
         if output is not None:
             say(f"The page is in {output}.")
-
-
-def write_page(model: Any, rows: Any, output: Path, *, learned: bool, source: str) -> None:
-    """Write a page about a model, whole or not at all."""
-    from ..explain import explain_page
-    from ..persistence import whole_file
-
-    html = explain_page(model, rows, learned=learned, source=source)
-    with whole_file(output) as new:
-        Path(new).write_text(html, encoding="utf-8")
-
-
-_KINDS = {
-    "change": "change of the prediction",
-    "error": "growth of the error without it",
-    "evidence": "loss of evidence without it",
-}
-
-
-def _show_importance(columns: dict[str, Any], target: str) -> None:
-    kinds = [kind for kind in _KINDS if kind in next(iter(columns.values()))]
-    rows = ((name, *(f"{each[kind]:.4g}" for kind in kinds)) for name, each in columns.items())
-    headers = ("column", *(_KINDS[kind] for kind in kinds))
-    show_table(headers, rows, f"what predicts {target}")

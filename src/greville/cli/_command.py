@@ -55,18 +55,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     }
     bases = [base for group in groups.values() for base in reversed(group.__mro__)]
     texts = _documented(_options, *bases, function)
-    expanded: list[inspect.Parameter] = []
-    for parameter in parameters:
-        if parameter.name not in groups:
-            expanded.append(_with_help(parameter, texts))
-            continue
-        group = groups[parameter.name]
-        hints = get_type_hints(group, include_extras=True)
-        for field in fields(group):
-            option = parameter.replace(
-                name=field.name, default=field.default, annotation=hints[field.name]
-            )
-            expanded.append(_with_help(option, texts))
+    expanded = [_with_help(each, texts) for p in parameters for each in _options_of(p)]
 
     @wraps(function)
     def run(**values: Any) -> None:
@@ -81,6 +70,17 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(expanded)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in expanded}
     return run
+
+
+def _options_of(parameter: inspect.Parameter) -> list[inspect.Parameter]:
+    """Return parameters for the fields of a dataclass; another parameter as it is."""
+    if not is_dataclass(parameter.annotation):
+        return [parameter]
+    kinds = get_type_hints(parameter.annotation, include_extras=True)
+    return [
+        parameter.replace(name=field.name, default=field.default, annotation=kinds[field.name])
+        for field in fields(parameter.annotation)
+    ]
 
 
 def _documented(*documented: Any) -> dict[str, tuple[str | None, str]]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ._options import ReadingOptions
-from ._progress import rows_bar
+from ._options import OnError, ReadingOptions
+from ._progress import progress_bars
 from ._terminal import UserError
 
 
@@ -34,10 +34,10 @@ class InputTable:
         output: Path | None = None,
     ) -> InputTable:
         """Return the table of some files; a UserError if the output is one of the files."""
-        from ..tables import find_sources
+        from ..tables import RowErrors, find_sources
 
-        table = cls(None, reading.reading(column), reading.row_errors())
-        table.sources = find_sources(data)
+        how, row_errors = reading.reading(column), RowErrors(skip=reading.on_error == OnError.skip)
+        table = cls(find_sources(data), how, row_errors)
         table.check_apart(output)
         return table
 
@@ -64,28 +64,31 @@ class InputTable:
                 yield batch
 
     @contextmanager
-    def batches(
-        self,
-        doing: str,
-        quiet: bool,
-        columns: Any = None,
-        stopped: Callable[[], bool] = lambda: False,
-    ) -> Iterator[Iterator[Any]]:
-        """Yield all rows in batches, with a progress bar that names the work."""
+    def batches(self, doing: str, quiet: bool, *more: Any) -> Iterator[Iterator[Any]]:
+        """Give all rows in batches, with a progress bar that names the work.
+
+        `more` may be the columns that are needed, and a function that says whether to stop.
+        """
+        with closing(self._batches(doing, quiet, *more)) as batches:
+            yield batches
+
+    def _batches(self, doing: str, quiet: bool, *more: Any) -> Generator[Any]:
         from ..tables import read
 
         self.rows = self.left_out = 0
-        batches = read(self.sources, self.how, self.row_errors, columns, stopped)
-        with closing(batches), rows_bar(quiet, doing, self.sources) as advance:
-
-            def counted() -> Iterator[Any]:
-                for batch in batches:
-                    yield batch
-                    self.rows += len(batch)
-                    self.left_out += len(batch.skipped)
-                    advance(batch, self.rows)
-
-            yield counted()
+        sizes = {source.name: source.size for source in self.sources}
+        done = dict.fromkeys(sizes, 0.0)
+        with (
+            closing(read(self.sources, self.how, self.row_errors, *more)) as batches,
+            progress_bars(quiet) as (progress, _),
+            progress(doing, sum(sizes.values())) as advance,
+        ):
+            for batch in batches:
+                yield batch
+                self.rows += len(batch)
+                self.left_out += len(batch.skipped)
+                advance((batch.done - done[batch.source]) * sizes[batch.source])
+                done[batch.source] = batch.done
 
 
 def read_table_model(path: Path, *, replaced: bool = False) -> tuple[Any, dict[str, Any], str]:
@@ -116,9 +119,9 @@ def read_table_model(path: Path, *, replaced: bool = False) -> tuple[Any, dict[s
     return model.settle(), extra, file.header["checksum"]
 
 
-def load_table_model(path: Path, *, learned: bool = False, replaced: bool = False) -> Any:
+def load_table_model(path: Path, *, learned: bool = False) -> Any:
     """Read a table model from a file; if it must have `learned`, one without rows is refused."""
-    model = read_table_model(path, replaced=replaced)[0]
+    model = read_table_model(path)[0]
     if learned and model.n_rows == 0:
         raise UserError(f"{path}: it has learned no rows; there is nothing to predict from.")
     return model

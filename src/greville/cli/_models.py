@@ -36,33 +36,36 @@ def info(model: Path, *, as_json: bool = False) -> None:
     from ..persistence import read
     from ..tables import Stream, TableModel, model_summary
 
-    found, extra, header = read(model)
+    learned, extra, header = read(model)
     summary: dict[str, Any] = {"file": str(model), **header}
     columns: list[Any] = []
-    if isinstance(found, Stream):
-        summary |= {"lines": found.lines, "rows_waiting_for_targets": len(found.waiting)}
-        found = found.settled()
-    if isinstance(found, TableModel):
-        columns = found.schema.columns if found.has_schema else []
-        summary |= model_summary(found)
-        summary["classes"] = ", ".join(map(str, found.classes[:20])) or None
+    if isinstance(learned, Stream):
+        summary |= {"lines": learned.lines, "rows_waiting_for_targets": len(learned.waiting)}
+        learned = learned.settled()
+    if isinstance(learned, TableModel):
+        columns = learned.schema.columns if learned.has_schema else []
+        summary |= model_summary(learned)
+        summary["classes"] = ", ".join(map(str, learned.classes[:20])) or None
         summary["columns"] = [column.as_dict() for column in columns]
-    elif hasattr(found, "get_params"):
-        summary["parameters"] = {k: repr(v) for k, v in found.get_params(deep=False).items()}
-        summary["rows"] = getattr(found, "n_samples_seen_", 0)
+    elif hasattr(learned, "get_params"):
+        summary["parameters"] = {k: repr(v) for k, v in learned.get_params(deep=False).items()}
+        summary["rows"] = getattr(learned, "n_samples_seen_", 0)
     if extra and "rows" in extra:
         summary["rows_of_an_unfinished_run"] = extra["rows"]
     if as_json:
         show_json(summary)
         return
-    shown = {k: v for k, v in summary.items() if k not in ("file", "columns", "parameters")}
-    rows = [(k.replace("_", " "), _in_words(v)) for k, v in shown.items() if v is not None]
-    show_table(None, [*rows, *summary.get("parameters", {}).items()], str(model))
+    rows = {
+        name.replace("_", " "): _as_text(value)
+        for name, value in summary.items()
+        if value is not None and name not in ("file", "columns", "parameters")
+    }
+    show_table(None, {**rows, **summary.get("parameters", {})}.items(), str(model))
     if columns:
         show_table(("column", "what it is"), ((c.name, c.description()) for c in columns))
 
 
-def _in_words(value: Any) -> str:
+def _as_text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int) else str(value)
@@ -95,20 +98,20 @@ def merge(models: list[Path], *, output: Path, as_json: bool = False, quiet: boo
     if len(models) < 2:
         raise UserError("merge: name at least two models.")
     check_writable(output)
-    first, *others = (load_table_model(path) for path in models)
-    for path, other in zip(models[1:], others, strict=True):
+    merged = load_table_model(models[0])
+    for path in models[1:]:
         try:
-            first.merge(other)
+            merged.merge(load_table_model(path))
         except ValueError as error:
             why = with_options(error)
             if isinstance(error, TableError):
                 why = f"{error.message}; train it with --like {models[0]}, then they go together."
             raise UserError(f"{path}: it cannot be merged with {models[0]}: {why}") from error
-    save(first, output)
+    save(merged, output)
     if as_json:
-        show_json({"model": str(output), "rows": first.n_rows})
+        show_json({"model": str(output), "rows": merged.n_rows})
     if not quiet:
-        say(f"{output} has learned {counted(first.n_rows, 'row')}.")
+        say(f"{output} has learned {counted(merged.n_rows, 'row')}.")
 
 
 @command
@@ -152,13 +155,15 @@ def unlearn(
     with locked(model if output == model else None):
         known, _, fingerprint = read_table_model(model, replaced=output == model)
         table, removed = InputTable.find(data, reading), 0
-        proof = None if certificate is None else Proof(known, fingerprint)
+        proof = Proof(known, fingerprint)
         with table.batches("unlearning", quiet, known.needed) as batches:
             for batch in batches:
                 table.row_errors.count_skipped(batch)
                 removed += known.unlearn(batch, table.row_errors)
-        if proof is not None and certificate is not None:
-            found = _certified(proof, known, others, reading, quiet)
+        if certificate is not None:
+            compared = InputTable.find(others or [], reading)
+            with compared.batches("comparing", quiet, known.needed) as batches, fixable("--"):
+                found = proof.certify(known, batches if others else None)
             certificate.write_text(json.dumps(found, indent=2) + "\n", encoding="utf8")
         save(known, output)
     if as_json:
@@ -167,17 +172,6 @@ def unlearn(
         say_skipped(table.row_errors)
         say_findings(table.row_errors.findings)
         say(f"Removed {counted(removed, 'row')}; {output} now knows {known.n_rows:,}.")
-
-
-def _certified(
-    proof: Any, model: Any, others: Names, reading: ReadingOptions, quiet: bool
-) -> dict[str, Any]:
-    """Return the certificate; it includes a model trained on the other rows, if these are given."""
-    if not others:
-        return proof.certify(model)
-    table = InputTable.find(others, reading)
-    with table.batches("comparing", quiet, model.needed) as batches, fixable("--"):
-        return proof.certify(model, batches)
 
 
 class ExportFormat(StrEnum):
@@ -232,26 +226,19 @@ def export(
         raise UserError(f"{output}: end its name in .onnx, .c or .js, or pass --format.")
     if learn and kind != "c":
         raise UserError("--learn: only a C file can learn; pass --format c.")
-    loaded: Any = load(model)
-    try:
-        with fixable(f"{model}: "):
-            if kind == "onnx":
-                to_onnx(loaded, output)
-            elif kind == "js":
-                to_js(loaded, output)
-            else:
-                to_c(loaded, output, name=name, learn=learn)
-            remarks = notes(loaded)
-    except ModuleNotFoundError as missing:
-        raise UserError(
-            f"--format onnx needs {missing.name}; install it with: pip install 'greville[onnx]'"
-        ) from missing
+    learned: Any = load(model)
+    with fixable(f"{model}: "):
+        if kind == "c":
+            to_c(learned, output, name=name, learn=learn)
+        else:
+            (to_onnx if kind == "onnx" else to_js)(learned, output)
+        remarks = notes(learned)
     size, opset = output.stat().st_size, OPSET if kind == "onnx" else None
     if as_json:
-        about = {"format": kind, "bytes": size, "opset": opset, "notes": remarks}
-        show_json({"file": str(output), **about})
+        summary = {"file": str(output), "format": kind, "bytes": size, "opset": opset}
+        show_json({**summary, "notes": remarks})
     elif not quiet:
-        with_what = "" if opset is None else f", opset {opset}"
-        say(f"{output} has the model: {size:,} bytes{with_what}.")
+        version = "" if opset is None else f", opset {opset}"
+        say(f"{output} has the model: {size:,} bytes{version}.")
         for remark in remarks:
             say(f"Note: {remark}.")

@@ -28,13 +28,13 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 from ..tables.readers.formats import formats
-from ._terminal import UserError, fixable
+from ._terminal import UserError, as_option, fixable
 
 Count = Annotated[int, {"min": 1}]
 Seed = Annotated[int, {"min": 0, "max": 2**31}]
@@ -42,6 +42,8 @@ Names = list[str] | None
 
 # Options that take a number, or a word such as auto.
 _NUMBERS = ("hidden", "alpha", "epsilon")
+
+_FORMATS = "|".join(format.name for format in formats())
 
 
 class OnError(StrEnum):
@@ -57,10 +59,6 @@ class Task(StrEnum):
     auto = "auto"
     regression = "regression"
     classification = "classification"
-
-
-def _formats() -> list[str]:
-    return [format.name for format in formats()]
 
 
 @dataclass(frozen=True)
@@ -88,9 +86,7 @@ class ReadingOptions:
     """
 
     on_error: OnError = OnError.stop
-    format: Annotated[
-        str | None, {"metavar": f"<{'|'.join(_formats())}>", "autocompletion": _formats}
-    ] = None
+    format: Annotated[str | None, {"metavar": f"<{_FORMATS}>"}] = None
     delimiter: str | None = None
     header: bool | None = None
     encoding: str | None = None
@@ -107,16 +103,9 @@ class ReadingOptions:
             codecs.getincrementaldecoder(self.encoding or "utf8")
         except (LookupError, ValueError) as error:
             raise UserError(f"--encoding {self.encoding}: there is no such encoding.") from error
-        options = {field.name: getattr(self, field.name) for field in fields(self)}
+        options = {**asdict(self), "delimiter": one_delimiter(self.delimiter), "column": column}
         del options["on_error"]
-        options["delimiter"] = one_delimiter(self.delimiter)
-        return Reading(**options, column=column)
-
-    def row_errors(self) -> Any:
-        """Return the counter of rows that cannot be used."""
-        from ..tables import RowErrors
-
-        return RowErrors(skip=self.on_error == OnError.skip)
+        return Reading(**options)
 
 
 @dataclass(frozen=True)
@@ -220,8 +209,8 @@ class ModelOptions(ColumnOptions):
             )
         for name in self.settings(task):
             if name != "device":
-                option = name.replace("_", "-")
-                raise UserError(f"--{option}: {base} has its own setting; leave this option out.")
+                option = as_option(name, None)
+                raise UserError(f"{option}: {base} has its own setting; leave this option out.")
         return self.place(model)
 
 

@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from enum import StrEnum
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +16,7 @@ import typer
 from ._command import command
 from ._options import Seed
 from ._progress import progress_bars
-from ._terminal import UserError, console, show_table
+from ._terminal import console, show_table
 
 EXIT_FAILED, EXIT_NO_DATA = 1, 2
 
@@ -73,11 +72,11 @@ def paper(
     quiet
         Print no progress and no tables.
     """
+    import matplotlib as mpl  # noqa: F401 - said at once if it is not there
+
     from .. import paper as library
     from ..datasets import DataError, find_mnist
 
-    if find_spec("matplotlib") is None:
-        raise UserError("The report needs matplotlib; install it with: pip install 'greville[cli]'")
     left_out: dict[str, str] = {}
     results: list[Any] = []
     code = 0
@@ -133,5 +132,5 @@ def _show(results: list[Any]) -> None:
     for block in (block for result in results for block in result.blocks()):
         if isinstance(block, Table):
             rows = ([cell.replace("`", "") for cell in row] for row in block.rows)
-            show_table(block.columns, rows, block.title, width=120)
-            console(width=120).print(*([block.note] if block.note else []), "", sep="\n")
+            show_table(block.columns, rows, block.title)
+            console().print(*([block.note] if block.note else []), "", sep="\n")

@@ -12,10 +12,8 @@ from ._terminal import (
     UserError,
     console,
     counted,
-    part_of,
     printable_lines,
     say,
-    say_examples,
     say_findings,
     say_skipped,
     show_json,
@@ -59,29 +57,26 @@ def predict(
     """
     from ..tables import UnlearnedValues, with_predictions, written
 
-    known = load_table_model(model, learned=True)
-    check_std_and_proba(known, std, proba)
-    if output is not None:
-        check_writable(output)
+    learned = load_table_model(model, learned=True)
+    check_std_and_proba(learned, std, proba)
+    check_writable(output)
     table, unlearned = InputTable.find(data, reading, output=output), UnlearnedValues()
     with (
         table.batches("predicting", quiet) as batches,
         written(output, printable_lines) as writer,
     ):
         for batch in batches:
-            answers = known.answers(batch, std=std, proba=proba)
+            answers = learned.answers(batch, std=std, proba=proba)
             unlearned.add(answers)
-            writer.write(
-                with_predictions(known, batch, answers, table.row_errors, as_name, why=why)
-            )
+            shown = learned, batch, answers, table.row_errors, as_name
+            writer.write(with_predictions(*shown, why=why))
     if quiet:
         return
-    total, row_errors = table.rows + table.left_out, table.row_errors
-    if row_errors.count:
-        say_examples(f"{part_of(row_errors.count, total, 'row')} without a prediction", row_errors)
+    n, row_errors = table.rows + table.left_out, table.row_errors
+    say_skipped(row_errors, f"{row_errors.count:,} of {counted(n, 'row')} without a prediction")
     say_findings([*row_errors.findings, *unlearned.findings()])
     if output is not None:
-        say(f"{counted(total - row_errors.count, 'row')} with a prediction: see {output}.")
+        say(f"{counted(n - row_errors.count, 'row')} with a prediction: see {output}.")
 
 
 _MEASURES = {
@@ -129,26 +124,31 @@ def score(
     """
     from ..tables import UnlearnedValues, add_scores, empty_score, were_learned
 
-    known = load_table_model(model, learned=True)
-    table, unlearned, score = InputTable.find(data, reading), UnlearnedValues(), empty_score(known)
-    row_errors, no_target, seen = table.row_errors, 0, None
-    with table.batches("scoring", quiet, None if prequential else known.needed) as batches:
+    learned = load_table_model(model, learned=True)
+    table, unlearned, score = (
+        InputTable.find(data, reading),
+        UnlearnedValues(),
+        empty_score(learned),
+    )
+    row_errors, no_target, is_known = table.row_errors, 0, None
+    with table.batches("scoring", quiet, None if prequential else learned.needed) as batches:
         for batch in batches:
-            seen = were_learned(known, batch) if seen is None else seen  # by its first rows
+            if is_known is None:  # by its first rows
+                is_known = were_learned(learned, batch)
             if not prequential:
-                no_target += add_scores(score, known, batch, row_errors, unlearned)
+                no_target += add_scores(score, learned, batch, row_errors, unlearned)
                 continue
-            for answers in known.record(batch, row_errors):
+            for answers in learned.record(batch, row_errors):
                 use = _usable(answers)
                 no_target += len(use) - int(use.sum())
                 score.add(answers.target[use], answers.prediction[use])
                 unlearned.add(answers)
     if not score.n:
         raise UserError(
-            f"no row has a value of {known.target!r}; there is nothing to compare with."
+            f"no row has a value of {learned.target!r}; there is nothing to compare with."
         )
     summary = {
-        **{"model": str(model), "target": known.target, "task": known.task, **score.summary()},
+        **{"model": str(model), "target": learned.target, "task": learned.task, **score.summary()},
         "rows_without_target": no_target,
         "rows_skipped": row_errors.count,
         "unlearned_values": unlearned.as_dict(),
@@ -156,16 +156,16 @@ def score(
     }
     if as_json:
         show_json(summary)
-    elif not quiet:
-        _show(summary)
     if quiet:
         return
+    if not as_json:
+        _show(summary)
     say_skipped(row_errors)
     if no_target:
         what = "a target or a prediction" if prequential else "a target"
-        say(f"{part_of(no_target, table.rows, 'row')} without {what}; they do not count.")
+        say(f"{no_target:,} of {counted(table.rows, 'row')} without {what}; they do not count.")
     say_findings([*row_errors.findings, *unlearned.findings()])
-    if seen:
+    if is_known:
         say("Warning: the model has learned these rows; score others to see how good it is.")
 
 
@@ -182,11 +182,10 @@ def _usable(answers: Any) -> Any:
 
 def _show(summary: dict[str, Any]) -> None:
     title = f"{summary['target']}, predicted by {summary['model']}"
-    if summary["prequential"]:
-        title += ", each row before it was learned"
-    measured = {k: summary[k] for k in _MEASURES if summary.get(k) is not None}
+    title += ", each row before it was learned" * summary["prequential"]
+    measured = {text: summary[k] for k, text in _MEASURES.items() if summary.get(k) is not None}
     texts = {k: f"{v:,}" if isinstance(v, int) else f"{v:.5g}" for k, v in measured.items()}
-    show_table(None, ((_MEASURES[k], text) for k, text in texts.items()), title)
+    show_table(None, texts.items(), title)
     if summary.get("no_better_than_guessing"):
         console().print("This is no better than guessing.")
     if "classes" not in summary:
@@ -195,8 +194,7 @@ def _show(summary: dict[str, Any]) -> None:
     rows = []
     for i, label in enumerate(labels[:30]):
         one = summary["classes"][label]
-        others = [(n, -j) for j, n in enumerate(counts[i]) if j != i]
-        n, j = max(others, default=(0, 0))
+        n, j = max(((n, -j) for j, n in enumerate(counts[i]) if j != i), default=(0, 0))
         shares = ("" if v is None else f"{v:.3f}" for v in (one["precision"], one["recall"]))
         rows.append((label, f"{one['rows']:,}", *shares, f"{labels[-j]} ({n})" if n else ""))
     show_table(("class", "rows", "precision", "recall", "most often taken for"), rows)

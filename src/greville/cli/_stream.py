@@ -15,9 +15,17 @@ import typer
 from ._command import command
 from ._files import check_writable, load_table_model
 from ._kafka import KafkaOptions
-from ._options import Count, ModelOptions, OnError, Task, check_std_and_proba, one_delimiter
+from ._options import (
+    Count,
+    ModelOptions,
+    OnError,
+    Task,
+    check_std_and_proba,
+    number_or_word,
+    one_delimiter,
+)
 from ._process import EXIT_INTERRUPTED, TERMINATION, Stop, stopping_on
-from ._terminal import UserError, counted, printable_lines, say, say_examples, say_findings
+from ._terminal import UserError, counted, printable_lines, say, say_findings, say_skipped
 
 # Lines that are answered together, and bytes of one read.
 _LINES_AT_ONCE, _BYTES_AT_ONCE = 4096, 1 << 20
@@ -103,8 +111,8 @@ def stream(
             state = _continued(checkpoint, target, id, follow)
             options.place(state.model)
         elif model is not None:
-            known = options.going_on(load_table_model(model), model, target, task)
-            state = Stream(known, id, follow=follow)
+            learned = options.going_on(load_table_model(model), model, target, task)
+            state = Stream(learned, id, follow=follow)
         elif target is not None:
             state = Stream(target, id, follow=follow, **options.settings(new_task))
         else:
@@ -142,7 +150,7 @@ def _task(task: Task, std: bool, proba: bool) -> str:
 
 
 def _continued(checkpoint: Path, target: str | None, id: str | None, follow: bool) -> Any:
-    """Return the stream of a checkpoint if the command continues one; else None."""
+    """Return the stream of a checkpoint, with which the command continues."""
     from ..persistence import load
     from ..tables import Stream
 
@@ -251,13 +259,12 @@ class _Pipe:
 
 
 def _say_end(state: Any, row_errors: Any, checkpoint: Path | None) -> None:
-    if row_errors.count:
-        say_examples(f"{counted(row_errors.count, 'line')} could not be used", row_errors)
+    say_skipped(row_errors, f"{counted(row_errors.count, 'line')} could not be used")
     say_findings(state.unlearned.findings())
     if state.lines and not (state.n_rows or state.waiting or row_errors.count):
         say(f"Warning: no line had a value of {state.model.target!r}; nothing was learned.")
     labels = state.live.classes if state.model.settings["task"] == "numbers" else []
-    words = [label for label in labels if not _is_number(label)]
+    words = [label for label in labels if isinstance(number_or_word(label), str)]
     if 0 < len(words) < len(labels):
         say(
             f"Warning: {state.model.target!r} is learned as labels, since {words[0]!r} is no "
@@ -268,11 +275,3 @@ def _say_end(state: Any, row_errors: Any, checkpoint: Path | None) -> None:
         say(f"{counted(state.forgotten, 'row')} never got a target and {were} forgotten.")
     if checkpoint is not None:
         say(f"{counted(state.lines, 'line')}; the state is in {checkpoint}.")
-
-
-def _is_number(label: Any) -> bool:
-    try:
-        float(label)
-    except ValueError:
-        return False
-    return True

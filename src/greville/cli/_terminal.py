@@ -15,16 +15,13 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from ._process import EXIT_STOPPED, TERMINATION, Stop, is_closed_pipe, stopping_on
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 # Control characters, what turns the direction of writing, line ends of Unicode, and halves of
 # characters, which no terminal can show.
@@ -35,6 +32,9 @@ _UNSAFE_BUT_LINES = re.compile(_UNSAFE.pattern.replace("\x00-\x1f", "\x00-\x08\x
 
 # Characters of a message. A name in it may be very long.
 _LONGEST_MESSAGE = 2000
+
+# Columns of a table in a file or a pipe.
+_WIDTH = 120
 
 
 def printable(text: Any) -> str:
@@ -47,22 +47,17 @@ def printable_lines(text: str) -> str:
     return _UNSAFE_BUT_LINES.sub(_escape, text)
 
 
-def sentence(text: Any) -> str:
-    """The text, printable and not longer than a message can be."""
-    shown = printable(text)
-    if len(shown) <= _LONGEST_MESSAGE:
-        return shown
-    return f"{shown[: _LONGEST_MESSAGE * 2 // 3]} ... {shown[-_LONGEST_MESSAGE // 3 :]}"
-
-
 def _escape(matched: re.Match[str]) -> str:
     code = ord(matched[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 def say(message: str) -> None:
-    """A line for the user on stderr, apart from what a program reads."""
-    typer.echo(sentence(message), err=True)
+    """Print a line for the user on stderr, apart from what a program reads."""
+    shown = printable(message)
+    if len(shown) > _LONGEST_MESSAGE:
+        shown = f"{shown[: _LONGEST_MESSAGE * 2 // 3]} ... {shown[-_LONGEST_MESSAGE // 3 :]}"
+    typer.echo(shown, err=True)
 
 
 def counted(n: int, what: str) -> str:
@@ -70,23 +65,18 @@ def counted(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
-def part_of(n: int, total: int, what: str) -> str:
-    """Write a part of a total in words, such as "3 of 10 rows"."""
-    return f"{n:,} of {counted(total, what)}"
+def digits(number: float) -> str:
+    """Write a number with four digits, and no exponent where it is not needed."""
+    return f"{number:,.0f}" if 1e4 <= number < 1e9 else f"{number:.4g}"
 
 
-def say_skipped(row_errors: Any) -> None:
-    """Say how many rows were skipped, and why the first of them were."""
+def say_skipped(row_errors: Any, message: str = "") -> None:
+    """Say that rows cannot be used, if there are any, and why the first of them cannot."""
     if row_errors.count:
         were = "was" if row_errors.count == 1 else "were"
-        say_examples(f"{counted(row_errors.count, 'row')} {were} skipped", row_errors)
-
-
-def say_examples(message: str, row_errors: Any) -> None:
-    """Say something about rows that cannot be used, and why the first of them cannot."""
-    say(f"{message}, for instance:")
-    for reason in row_errors.reasons:
-        say(f"  {reason}")
+        message = message or f"{counted(row_errors.count, 'row')} {were} skipped"
+        for line in (f"{message}, for instance:", *(f"  {why}" for why in row_errors.reasons)):
+            say(line)
 
 
 def say_findings(findings: Iterable[Any]) -> None:
@@ -124,39 +114,28 @@ def _without_nan(tree: Any) -> Any:
     return None if isinstance(tree, float) and not isfinite(tree) else tree
 
 
-def console(width: int | None = None) -> Console:
-    """Standard output, where neither ``[bold]`` nor ``:smile:`` in a name means anything.
-
-    A `width` is that of files and pipes.
-    """
+def console() -> Any:
+    """Standard output, where neither ``[bold]`` nor ``:smile:`` in a name means anything."""
     from rich.console import Console
 
-    out = Console(markup=False, emoji=False, highlight=False)
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDTH
+    out = Console(markup=False, emoji=False, highlight=False, width=width)
     out.on_broken_pipe = lambda: None  # type: ignore[method-assign]  # `main` looks at its end
-    if width is not None and not out.is_terminal:
-        out.width = width
     return out
 
 
 def show_table(
-    headers: Iterable[str] | None,
-    rows: Iterable[Iterable[Any]],
-    title: str | None = None,
-    width: int | None = None,
+    headers: Iterable[str] | None, rows: Iterable[Iterable[Any]], title: str = ""
 ) -> None:
     """Print a table, whose headers, cells and title may come from a file."""
     from rich.table import Table
 
-    shown = Table(
-        *map(printable, headers or ()),
-        title=None if title is None else printable(title),
-        title_justify="left",
-        title_style="bold",
-        show_header=headers is not None,
-    )
+    left: Any = {"title_justify": "left", "title_style": "bold"}
+    shown = Table(*map(printable, headers or ()), show_header=headers is not None, **left)
+    shown.title = printable(title) or None
     for row in rows:
         shown.add_row(*map(printable, row))
-    console(width).print(shown)
+    console().print(shown)
 
 
 def in_picture(name: str, longest: int = 60) -> str:
@@ -179,6 +158,14 @@ _ADVICE = {
     errno.ENOENT: "there is no such file or folder",
     errno.EISDIR: "it is a folder, not a file",
     errno.ENOTDIR: "a part of it is a file, not a folder",
+}
+
+# The extras with packages that a command may need; others are in the extra cli.
+_EXTRA_OF = {
+    "confluent_kafka": "kafka",
+    "distributed": "dask",
+    "onnx": "onnx",
+    **dict.fromkeys(("fastapi", "prometheus_client", "starlette", "uvicorn"), "serve"),
 }
 
 # An argument of the library with its value, at the beginning of a message.
@@ -232,7 +219,8 @@ def _user_message(error: Exception) -> str | None:
     from ..validation import NotEnoughMemory
 
     if isinstance(error, ModuleNotFoundError):
-        return f"This needs {error.name}; install it with: pip install 'greville[cli]'"
+        extra = _EXTRA_OF.get(error.name or "", "cli")
+        return f"This needs {error.name}; install it with: pip install 'greville[{extra}]'"
     if isinstance(error, OSError):
         name = error.filename2 or error.filename
         what = _ADVICE.get(error.errno or 0, error.strerror or str(error))
@@ -282,17 +270,13 @@ def with_options(error: Exception) -> str:
 
 
 def _value(text: str) -> object:
-    try:
+    with suppress(SyntaxError, ValueError):
         return ast.literal_eval(text)
-    except (SyntaxError, ValueError):
-        return text
+    return text
 
 
 def fail(message: str, code: int) -> None:
     """Say what was wrong, and end the command."""
-    try:
+    with suppress(OSError):  # nobody reads any more
         say(message)
-    except OSError as error:
-        if not is_closed_pipe(error):
-            raise
     raise typer.Exit(code)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,13 @@ from ._terminal import (
     UserError,
     as_option,
     counted,
-    part_of,
+    digits,
     say,
     say_findings,
     say_skipped,
     show_json,
 )
-from ._training import Training
+from ._training import Training, fingerprint
 
 
 @command
@@ -93,34 +92,43 @@ def train(
         raise UserError("--resume and --like: pass one of them.")
     base, settings = resume or like, options.settings(task)
     with locked(checkpoint), locked(resume if output == resume else None):
-        if base is None:
-            if target is None:
-                raise UserError("--target is missing: name the column to predict.")
-            model, identity = TableModel(target, **settings), target
-            extra: dict[str, Any] = {}
-        else:
-            model, extra, identity = read_table_model(base, replaced=output == resume)
+        if base is not None:
+            model, _, identity = read_table_model(base, replaced=output == resume)
             model = model if like is None else model.forgotten()
             model = options.going_on(model, base, target, task)
-        columns = _columns_of(model)
+        elif target is not None:
+            model, identity = TableModel(target, **settings), target
+        else:
+            raise UserError("--target is missing: name the column to predict.")
+        before = _columns_of(model)
         table = InputTable.find(data, reading, model.target, output=output)
         asked = "test" if test else on.option
         if asked is not None and not table.can_be_read_again:
             raise UserError(f"--{asked}: a pipe cannot be read twice; write it to a file first.")
-        fingerprint = _fingerprint(table, identity, {**settings, "test": test})
         run = Training(
-            *(table, model, output, checkpoint, fingerprint),
+            *(table, model, output, checkpoint),
+            fingerprint(table, identity, {**settings, "test": test}),
             holdout=Holdout(test),
             is_new=base is None,
             score=TrainingScore(),
         )
-        finished = extra if output == base else None
-        if not _restored(run, finished, options):
+        if not run.restored(options):
             return
         scores = learn_on_cluster(run, on, quiet) if on.option else run.learn(every, quiet)
-        if resume is not None and not quiet and not on.option:
-            _say_changes(columns, _columns_of(run.model))
-        _report(run, scores, as_json, quiet)
+    findings = dict.fromkeys([*table.row_errors.findings, *run.model.schema.findings])
+    if as_json:
+        summary = _summary(run, scores)
+        show_json({**summary, "findings": [finding.as_dict(as_option) for finding in findings]})
+    if not quiet:
+        if resume is not None and not on.option:
+            _say_changes(before, _columns_of(run.model))
+        say_skipped(table.row_errors)
+        _say_learned(run, findings)
+        if scores is None:
+            say("The error was not measured; pass --test 0.2 to hold out rows for it.")
+        else:
+            say(_scores_as_text(scores, run.model.target))
+        say(f"The model is in {output}. See how good it is: greville score {output} OTHER_DATA")
 
 
 def _columns_of(model: Any) -> dict[str, Any]:
@@ -136,77 +144,30 @@ def _say_changes(before: dict[str, Any], after: dict[str, Any]) -> None:
             say(f"Column {name!r} was: {texts[0]}. With the new rows it is: {texts[1]}.")
 
 
-def _fingerprint(table: InputTable, base: str, settings: dict[str, Any]) -> str:
-    """Return the fingerprint that a checkpoint must have to be one of this run."""
-    files = [(source.name, source.size, source.version) for source in table.sources]
-    tree = [files, repr(table.how), base, settings, table.row_errors.skip]
-    return hashlib.sha256(json.dumps(tree, default=str).encode()).hexdigest()
+def _summary(run: Training, scores: dict[str, Any] | None) -> dict[str, Any]:
+    """Return what was learned, for ``--json``."""
+    from ..tables import model_summary
+
+    model = run.model
+    return {
+        **model_summary(model),
+        "model": str(run.output),
+        "classes": len(model.classes) or None,
+        "columns": [column.as_dict() for column in model.schema.columns],
+        "rows_skipped": run.table.row_errors.count,
+        "workers": run.n_workers,
+        "seconds": round(run.seconds, 3),
+        "rows_per_second": run.rows_per_second,
+        "score": scores,
+    }
 
 
-def _restored(run: Training, finished: dict[str, Any] | None, options: ModelOptions) -> bool:
-    """Take what a checkpoint has, if there is one; False if its run has ended.
-
-    `finished` is what stands beside the model in the output, where that was read already.
-    """
-    from ..persistence import open_file
-    from ..tables import TableModel
-
-    checkpoint = run.checkpoint
-    if checkpoint is None or not checkpoint.exists():
-        return True
-    file = open_file(checkpoint)
-    extra = file.extra or {}
-    if extra.get("run") == run.fingerprint and isinstance(file.model, TableModel):
-        run.restore(options.place(file.model), extra)
-        say(f"Going on after {counted(run.rows, 'row')}, where {checkpoint} was written.")
-        return True
-    if extra and run.output.exists():
-        finished = open_file(run.output).extra if finished is None else finished
-        if (finished or {}).get("finished") == extra.get("run"):
-            checkpoint.unlink()
-            say(f"That run has ended, and {run.output} is complete; {checkpoint} was removed.")
-            return False
-    raise UserError(
-        f"{checkpoint}: it was not written by this command with these data and settings; "
-        "remove it to start again, or name another."
-    )
-
-
-def _report(run: Training, scores: dict[str, Any] | None, as_json: bool, quiet: bool) -> None:
-    """Print the columns, the number of rows and the scores, as text or as JSON."""
-    model, output, row_errors, findings = (
-        run.model,
-        run.output,
-        run.table.row_errors,
-        run.findings(),
-    )
-    units = int(model.estimator.solver_.n_features_in_)
-    if as_json:
-        summary = {
-            "model": str(output),
-            "task": model.task,
-            "target": model.target,
-            "classes": len(model.classes) or None,
-            "rows": model.n_rows,
-            "rows_without_target": model.n_without_target,
-            "rows_skipped": row_errors.count,
-            "inputs": len(model.schema.inputs),
-            "columns": [column.as_dict() for column in model.schema.columns],
-            "units": units,
-            "solver": model.settings["solver"],
-            "workers": run.n_workers,
-            "seconds": round(run.seconds, 3),
-            "rows_per_second": run.rows_per_second,
-            "score": scores,
-            "findings": [finding.as_dict(as_option) for finding in findings],
-        }
-        show_json(summary)
-    if quiet:
-        return
-    say_skipped(row_errors)
+def _say_learned(run: Training, findings: Iterable[Any]) -> None:
+    """Report findings about the columns, what was learned, and how fast."""
+    model = run.model
     if model.n_without_target:
         total = model.n_rows + model.n_without_target
-        say(f"{part_of(model.n_without_target, total, 'row')} without a target; not learned.")
+        say(f"{model.n_without_target:,} of {counted(total, 'row')} without a target; not learned.")
     say_findings(findings)
     what = f"{model.target!r}, a number"
     if model.classes:
@@ -214,19 +175,15 @@ def _report(run: Training, scores: dict[str, Any] | None, as_json: bool, quiet: 
     if model.target_kind == "integer" and model.settings["task"] == "auto":
         what += " (for a number pass --task regression)"
     where = "" if run.n_workers is None else f" on {counted(run.n_workers, 'worker')}"
+    units = counted(int(model.estimator.solver_.n_features_in_), "hidden unit")
     say(
         f"Learned {what}, from {counted(len(model.schema.used), 'column')} and "
-        f"{counted(model.n_rows, 'row')} with {counted(units, 'hidden unit')}{where} in "
-        f"{run.seconds:.1f} s ({run.rows_per_second or 0:,} rows/s)."
+        f"{counted(model.n_rows, 'row')} with {units}{where} in {run.seconds:.1f} s "
+        f"({run.rows_per_second or 0:,} rows/s)."
     )
-    if scores is None:
-        say("The error was not measured; pass --test 0.2 to hold out rows for it.")
-    else:
-        say(_in_words(scores, model.target))
-    say(f"The model is in {output}. See how good it is: greville score {output} OTHER_DATA")
 
 
-def _in_words(scores: dict[str, Any], target: str) -> str:
+def _scores_as_text(scores: dict[str, Any], target: str) -> str:
     """Write the scores in one sentence."""
     rows = counted(scores["rows"], "row")
     where = {
@@ -238,13 +195,8 @@ def _in_words(scores: dict[str, Any], target: str) -> str:
         share = f"{scores['most_frequent_class']:.3g}"
         what = f"accuracy {scores['accuracy']:.3g} (predicting the most frequent class: {share})"
     else:
-        mean = _digits(scores["target_std"])
-        what = f"RMSE {_digits(scores['rmse'])} (predicting the mean of {target!r}: {mean})"
+        mean = digits(scores["target_std"])
+        what = f"RMSE {digits(scores['rmse'])} (predicting the mean of {target!r}: {mean})"
         what += "" if scores["r2"] is None else f"; R² {scores['r2']:.3g}"
     doubt = " That is no better than guessing." * scores.get("no_better_than_guessing", False)
     return f"{where}: {what}.{doubt}"
-
-
-def _digits(number: float) -> str:
-    """Four digits, and no exponent where it is not needed."""
-    return f"{number:,.0f}" if 1e4 <= number < 1e9 else f"{number:.4g}"
