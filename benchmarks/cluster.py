@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from greville import ELMRegressor
-from greville.elm.starting import start_from, survey_of
 
 FEATURES = 20
 
@@ -217,7 +216,7 @@ def _constants() -> dict[str, float]:
     wider = _best(lambda: wide.activations(np.tile(X, (1, 21))))
     per_feature = max((wider - narrow) / (n * units * 400), 1e-12)
     model = ELMRegressor(**_model(units))
-    look = _best(lambda: survey_of(model, X, y))
+    look = _best(lambda: model.prepare(X, y))
     part = _accumulator(units, X, y).partial_fit(X, y)  # from zeros it is faster
     added = _best(lambda: copy(part).partial_fit(X, y), 3)
     rest = added - gram - n * units * FEATURES * per_feature
@@ -252,7 +251,7 @@ def _factor(units: int = 2000) -> float:
     n = 3 * units
     X, y = _data(n, 0)
     model = ELMRegressor(**_model(units))
-    start_from(model, survey_of(model, X, y), X[:1], y[:1])
+    model.prepare(X, y, n_rows=len(X))
     part = _accumulator(units, X, y).partial_fit(X, y)
     return _best(lambda: copy(model).merge(part), 2) / units**3
 
@@ -367,7 +366,7 @@ def _summed(units: int) -> Any:
 def _accumulator(units: int, X: Any, y: Any) -> Any:
     """A model of all rows that only adds rows up."""
     model = ELMRegressor(**_model(units))
-    start_from(model, survey_of(model, X, y), X[:1], y[:1])
+    model.prepare(X, y, n_rows=len(X))
     return model.accumulator()
 
 

@@ -68,39 +68,11 @@ def test_lines_of_a_long_work(clock, capsys):
     ]
 
 
-def test_rows_that_are_read_again_start_another_estimate(clock, capsys):
-    with progress.reporting(True, "learned", 10_000) as tell:
-        clock(5.0)
-        tell(5000)
-        tell(0)
-        clock(10.0)
-        tell(1000)
-    assert capsys.readouterr().err.splitlines()[1] == (
-        "greville: learned 1,000 of 10,000 rows, 100 rows/s, 1 min 30 s left"
-    )
-
-
 def test_short_work_says_nothing(clock, capsys):
     with progress.reporting(True, "learned", 10) as tell:
         tell(0)
         clock(1.9)
-    tell(5)  # too late
-    clock(100)
-    tell(6)
     assert capsys.readouterr() == ("", "")
-
-
-def test_an_interruption_is_said_after_lines(clock, capsys):
-    def interrupted():
-        with progress.reporting(True, "learned", 10) as tell:
-            clock(3)
-            tell(4)
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    last = capsys.readouterr().err.splitlines()[-1]
-    assert last == "greville: KeyboardInterrupt after 4 of 10 rows; the model is unchanged"
 
 
 def test_a_closed_stderr_stops_nothing(clock, monkeypatch):
@@ -159,7 +131,7 @@ def test_solvers_that_take_all_rows_at_once(at_once, capsys):
     assert "learned 1,500 rows in" in _err(capsys)
 
 
-def test_an_error_leaves_the_model_and_says_so(at_once, capsys):
+def test_an_error_leaves_the_model(at_once, capsys):
     X, y = rows(ELMRegressor)
 
     class Interrupted:
@@ -187,7 +159,6 @@ def test_an_error_leaves_the_model_and_says_so(at_once, capsys):
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(X, y)
     stop[0] = False
-    assert "KeyboardInterrupt after 0 of 1,500 rows; the model is unchanged" in _err(capsys)
     assert model.n_samples_seen_ == seen
     np.testing.assert_array_equal(model.predict(X[:5]), before)
 

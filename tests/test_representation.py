@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import config_context
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import VotingRegressor
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -110,7 +110,7 @@ def test_parts_of_pipelines(model, data):
     assert HEADING not in html(pipeline)
     assert html(pipeline.fit(X, y)).count(HEADING) == 1
     if hasattr(model, "predict"):
-        vote = VotingRegressor([("one", model), ("two", ELMRegressor(5))])
+        vote = VotingRegressor([("one", clone(model)), ("two", ELMRegressor(5))])
         assert HEADING not in html(vote)
         html(vote.fit(X, y))
 
@@ -291,5 +291,5 @@ def test_it_never_raises(data, monkeypatch):
         assert "ELMRegressor" in text
         assert HEADING not in text
     with monkeypatch.context() as patch:
-        patch.setattr(representation.BaseEstimator, "_html_repr", broken)
+        patch.setattr(BaseEstimator, "_html_repr", broken)
         assert html(model).startswith("<pre>&lt;greville.elm.regressor.ELMRegressor object")

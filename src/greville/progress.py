@@ -59,65 +59,36 @@ _NOTHING: AbstractContextManager[None] = nullcontext()
 
 
 @contextmanager
-def _reporting(done: str, n_rows: int) -> Iterator[Tell]:
-    report = _Report(done, n_rows)
-    try:
-        yield report.tell
-    except BaseException as error:
-        report.stopped(error)
-        raise
-    report.finished()
+def _reporting(what: str, n_rows: int) -> Iterator[Tell]:
+    start = last = time.monotonic()
+    spoke = False
+
+    def tell(done: int) -> None:
+        nonlocal last, spoke
+        now = time.monotonic()
+        if now - last >= _INTERVAL:
+            line = f"greville: {what} {done:,} of {n_rows:,} rows"
+            if done > 0:
+                rate = done / max(now - start, 1e-9)
+                line += f", {rate:,.0f} rows/s, {_duration((n_rows - done) / rate)} left"
+            _print(line)
+            last, spoke = now, True
+
+    yield tell
+    seconds = time.monotonic() - start
+    if spoke or seconds >= _INTERVAL:
+        rate = n_rows / max(seconds, 1e-9)
+        _print(f"greville: {what} {n_rows:,} rows in {_duration(seconds)}, {rate:,.0f} rows/s")
+
+
+def _print(line: str) -> None:
+    with suppress(AttributeError, OSError, ValueError):  # no stderr, or one that is closed
+        print(line, file=sys.stderr, flush=True)
 
 
 def later(tell: Tell | None, n: int) -> Tell | None:
     """Return a progress report for a part of the rows, which counts n earlier rows too."""
     return None if tell is None else lambda done: tell(n + done)
-
-
-class _Report:
-    """Lines about rows on stderr."""
-
-    def __init__(self, what: str, n_rows: int) -> None:
-        self._what = what
-        self._n = n_rows
-        self._start = self._of_pass = self._last = time.monotonic()
-        self._first = self._done = 0  # of the present pass over the rows
-        self._spoke = self._over = False
-
-    def tell(self, done: int) -> None:
-        now, done = time.monotonic(), max(done, 0)
-        if done < self._done:  # rows are read again, where a fast way has lost too many digits
-            self._of_pass, self._first = now, done
-        self._done = done
-        if self._over or now - self._last < _INTERVAL:
-            return
-        self._last, self._spoke = now, True
-        seconds, read = now - self._of_pass, done - self._first
-        line = f"greville: {self._what} {done:,} of {self._n:,} rows"
-        if read > 0 and seconds > 0:
-            rate = read / seconds
-            line += f", {rate:,.0f} rows/s, {_duration((self._n - done) / rate)} left"
-        self._print(line)
-
-    def finished(self) -> None:
-        """Print the last line, if the work took long."""
-        self._over = True
-        seconds = time.monotonic() - self._start
-        if self._spoke or seconds >= _INTERVAL:
-            rate = f"{self._n / max(seconds, 1e-9):,.0f} rows/s"
-            self._print(f"greville: {self._what} {self._n:,} rows in {_duration(seconds)}, {rate}")
-
-    def stopped(self, error: BaseException) -> None:
-        """Print a last line after an interruption, if any line was printed before."""
-        self._over = True
-        if self._spoke:
-            where = f"after {self._done:,} of {self._n:,} rows"
-            self._print(f"greville: {type(error).__name__} {where}; the model is unchanged")
-
-    @staticmethod
-    def _print(line: str) -> None:
-        with suppress(AttributeError, OSError, ValueError):  # no stderr, or one that is closed
-            print(line, file=sys.stderr, flush=True)
 
 
 def _duration(seconds: float) -> str:
@@ -130,6 +101,6 @@ def _duration(seconds: float) -> str:
     """
     if seconds < 59.5:
         return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes_left = divmod(minutes, 60)
-    return f"{hours} h {minutes_left} min" if hours else f"{minutes} min {rest} s"
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"

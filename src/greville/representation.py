@@ -15,15 +15,9 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
 
 # Names that are shown of a list, and characters of each.
 _MOST_NAMES, _LONGEST_NAME = 8, 30
-
-# Whether scikit-learn has a place for what was learned; before 1.9 it goes below the parameters.
-_HAS_A_PLACE = hasattr(BaseEstimator, "_get_fitted_attr_html")
 
 
 class Described:
@@ -51,7 +45,7 @@ class Described:
     @property
     def _sk_visual_block_(self) -> Any:
         """Draw one open box for a fitted model; scikit-learn's own form for others."""
-        if not _is_fitted(self):
+        if not _table(self):
             raise AttributeError("scikit-learn shows an estimator that is not fitted")
         return lambda: SimpleNamespace(
             kind="single",
@@ -63,49 +57,30 @@ class Described:
             dash_wrapped=True,
         )
 
-    def _get_fitted_attr_html(self, doc_link: str = "") -> _Table:
-        return _Table(self)
+    def _get_fitted_attr_html(self, doc_link: str = "") -> str:
+        return ""
 
     def _get_params_html(self, *args: Any, **options: Any) -> Any:
         html: Any = super()._get_params_html(*args, **options)  # type: ignore[misc]
-        if not _HAS_A_PLACE:
-            parameters = html._repr_html_inner
-            html._repr_html_inner = lambda: parameters() + _Table(self)._repr_html_inner()
+        parameters = html._repr_html_inner
+        html._repr_html_inner = lambda: parameters() + _table(self)
         return html
 
 
-class _Table:
-    """The summary of a model as HTML; of length zero where there is none."""
-
-    def __init__(self, model: Described) -> None:
-        try:
-            self._summary = model.summary() if _is_fitted(model) else {}
-        except Exception:  # a notebook must show the rest
-            self._summary = {}
-
-    def __len__(self) -> int:
-        return len(self._summary)
-
-    def _repr_html_inner(self) -> str:
-        if not self._summary:
-            return ""
-        rows = "".join(
-            f'<tr class="default"><td class="param" style="white-space: nowrap">{escape(name)}</td>'
-            f'<td class="value" style="text-align: left">{escape(value)}</td></tr>'
-            for name, value in self._summary.items()
-        )
-        return (
-            '<div class="estimator-table"><details open><summary>What was learned</summary>'
-            f'<table class="parameters-table"><tbody>{rows}</tbody></table></details></div>'
-        )
-
-
-def _is_fitted(model: Any) -> bool:
+def _table(model: Described) -> str:
+    """Return the summary of a model as HTML; empty text where there is none."""
     try:
-        check_is_fitted(model)
-    except NotFittedError:
-        return False
-    return True
+        summary = model.summary()
+    except Exception:  # a notebook must show the rest
+        return ""
+    rows = "".join(
+        f'<tr class="default"><td class="param" style="white-space: nowrap">{escape(name)}</td>'
+        f'<td class="value" style="text-align: left">{escape(value)}</td></tr>'
+        for name, value in summary.items()
+    )
+    head = '<div class="estimator-table"><details open><summary>What was learned</summary>'
+    table = f'<table class="parameters-table"><tbody>{rows}</tbody></table></details></div>'
+    return head + table if rows else ""
 
 
 def named_list(names: Iterable[Any], n: int) -> str:

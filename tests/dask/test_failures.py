@@ -102,14 +102,7 @@ def test_partitions_that_differ(client):
     same = dd.from_map(lambda i: table["y"], range(3), meta=table["y"][:0])
     with pytest.raises(ValueError, match=r"its columns are 'x0', 'x1\?'"):
         model.fit(renamed, same)
-    mixed = dd.from_map(
-        lambda i: table[names].astype(np.float32 if i else np.float64),
-        range(2),
-        meta=table[names][:0],
-    )
     two = dd.from_map(lambda i: table["y"], range(2), meta=table["y"][:0])
-    with pytest.raises(ValueError, match="float32, and those of the first float64"):
-        model.fit(mixed, two)
     with pytest.raises(ValueError, match="y: it has 2 partitions, and X has 3"):
         model.fit(parts[names], dd.from_pandas(table["y"], npartitions=2))
     with pytest.raises(ValueError, match=r"partition \d of 2: y: inconsistent numbers"):

@@ -136,7 +136,7 @@ def test_labels_that_the_rows_do_not_have(rng):
     X, y = steps(rng, 3000)
     labels = np.where(y > 1, "high", "low")
     labels[7] = "rare"  # not among those that the layer is chosen from
-    assert 7 not in places_for_choosing(3000, 5)
+    assert 7 not in places_for_choosing(3000)
     model = ELMClassifier(random_state=0).fit(X, labels)
     assert list(model.classes_) == ["high", "low", "rare"]
     assert isinstance(model.hidden_, TableLayer)
@@ -154,9 +154,3 @@ def test_rows_or_targets_that_do_not_differ(rng):
     np.testing.assert_allclose(noise.predict(np.ones((1, 3))), y.mean(), rtol=1e-6)
     only = ELMClassifier(random_state=0).fit(X, np.full(100, "a"))
     assert list(only.predict(X[:2])) == ["a", "a"]
-
-
-def test_places():
-    assert len(places_for_choosing(10**6, 100)) == 1000
-    assert len(places_for_choosing(10**6, 101)) == 1
-    np.testing.assert_array_equal(places_for_choosing(30, 5), np.arange(30))

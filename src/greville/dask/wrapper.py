@@ -19,9 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 from .. import elm, solvers
 from ..elm.calibration import rows_of_fit
 from ..elm.capabilities import make_solver
-from ..elm.starting import looks_at_rows, places_for_layer, start_from, survey_of
+from ..elm.starting import places_for_layer
 from ..validation import check_length, check_something_counts, check_weights, naming
-from .blocks import Blocks, added_up, is_collection, naming_block, whole_rows
+from .blocks import Blocks, added_up, is_collection, whole_rows
 
 _NO_ROWS = "X: it has no rows in any partition; there is nothing to learn."
 
@@ -81,14 +81,25 @@ class OnCluster:
                 f"solver={local.solver!r}: it is not a sum over rows; on Dask collections use "
                 "'opium' or 'greville', or call partial_fit with one block after the other."
             )
-        known, ends = _survey(local, rows)
-        looks, places = looks_at_rows(local), np.zeros(1, np.int64)
-        if looks:
-            places = places_for_layer(local, known.n, len(known.inputs.low))
-        start_from(local, known, *rows.at(places, ends)[: None if looks else 2])
+        lengths, columns = zip(*rows.each(_head), strict=True)
+        n, ends = sum(lengths), np.cumsum([0, *lengths])
+        if not n:
+            raise ValueError(_NO_ROWS)
+        for i, names in enumerate(columns, 1):
+            if names != columns[0]:
+                raise ValueError(
+                    f"partition {i} of {rows.n}: X: its columns are {', '.join(names[:8])}, and "
+                    f"those of the first {', '.join(columns[0][:8])}; pass the same everywhere."
+                )
+        try:
+            X, y, *weight = rows.at(places_for_layer(n, len(columns[0])), ends)
+            local.prepare(X, y, n_rows=n, sample_weight=weight[0] if weight else None)
+        except ValueError:
+            rows.each(_prepare, dask.delayed(local, pure=False, traverse=False))  # names the block
+            raise
         local = self._with_rows(local, rows, options)
         if local.fitted_.can_leave_out:
-            local.calibrate(*rows.at(rows_of_fit(known.n), ends))
+            local.calibrate(*rows.at(rows_of_fit(n), ends))
         return self._take(local)
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Self:
@@ -116,9 +127,11 @@ class OnCluster:
         if sums is None and not started:
             raise ValueError(_NO_ROWS)
         if sums is not None:
+            fitted = sums.fitted_
+            state = fitted if isinstance(local, solvers.Solver) else fitted.solver
+            check_something_counts(np.array([state.flushed().count]))
             if not started:  # a solver
-                shape = sums.fitted_.shape
-                check_something_counts(np.array([sums.fitted_.flushed().count]))
+                shape = fitted.shape
                 size = shape.n_hidden, shape.n_outputs, shape.dtype
                 local.start(*size, flat=sums.is_flat, b=shape.backend)
             if isinstance(local, solvers.Solver):
@@ -192,24 +205,18 @@ def _answers(name: str) -> Callable[..., Any]:
     return method
 
 
-def _survey(model: Any, rows: Blocks) -> tuple[Any, Any]:
-    """Return the ranges, means and classes of all rows, and the bounds of the blocks."""
-    found = rows.each(_look, dask.delayed(model, pure=False, traverse=False))
-    known = None
-    for i, some in enumerate(found):
-        with naming_block(i, rows.n):
-            known = some if known is None else known if some is None else known.joined(some)
-    if known is None:
-        raise ValueError(_NO_ROWS)
-    check_something_counts(np.array([known.inputs.weight]))
-    return known, np.cumsum([0, *(0 if some is None else some.n for some in found)])
-
-
 # What workers do
 
 
-def _look(model: Any, X: Any, y: Any, weight: Any = None) -> Any:
-    return survey_of(model, X, y, weight) if X.shape[0] or len(y) else None
+def _head(X: Any, y: Any, weight: Any = None) -> tuple[int, list[str]]:
+    """Return the number of rows of a block, and its columns as text."""
+    check_length("y", len(y), X.shape[0])
+    return X.shape[0], [repr(name) for name in getattr(X, "columns", range(X.shape[1]))]
+
+
+def _prepare(model: Any, X: Any, y: Any, weight: Any = None) -> None:
+    if X.shape[0]:
+        clone(model).prepare(X, y, sample_weight=weight)
 
 
 def _add(shared: Any, before: Any, X: Any, y: Any, weight: Any = None) -> Any:

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from .. import backend
 from ..backend import Array
-from ..layers import ColumnSummary, RandomLayer, TableLayer
+from ..layers import ColumnSummary, RandomLayer, TableLayer, rows_apart
 from .examples import Examples
 from .hidden import HiddenMap
 from .units import Columns, Scaling
@@ -51,12 +51,9 @@ def is_for_choosing(n_inputs: int) -> bool:
     return n_inputs <= _MOST_INPUTS
 
 
-def places_for_choosing(n_rows: int, n_inputs: int) -> Array:
+def places_for_choosing(n_rows: int) -> Array:
     """Return the indices of the rows that a layer is chosen from: at equal distances."""
-    most = _MOST_ROWS if is_for_choosing(n_inputs) else 1
-    if n_rows <= most:
-        return np.arange(n_rows)
-    return np.arange(most) * n_rows // most
+    return rows_apart(n_rows, _MOST_ROWS)
 
 
 def chosen_layer(

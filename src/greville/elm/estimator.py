@@ -35,11 +35,10 @@ from ..insight import (
     influence_of,
     why_of,
 )
-from ..progress import Tell, later, reporting
+from ..progress import later, reporting
 from ..representation import Described, named_list
 from ..solvers import (
     Publishing,
-    Rows,
     Solver,
     StartedMeanwhile,
     place_summary,
@@ -52,7 +51,7 @@ from ..validation import (
     check_something_counts,
     check_tensor_rows,
 )
-from .calibration import Calibration, rows_of_fit
+from .calibration import rows_of_fit
 from .capabilities import (
     make_solver,
     solver_adds,
@@ -225,11 +224,13 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
                 if fitted.can_leave_out:
                     whole = sum(map(len, kept)) == len(places)
                     H = fitted.solver.shape.backend.xp.concat(kept) if whole else None
-                    fitted = _calibrated(fitted, examples.at(places), H)
+                    fitted = fitted.calibrated(examples.at(places), H)
                 new._fitted = fitted
         return self
 
-    def prepare(self, X: Any, y: Any, *, n_rows: int | None = None) -> Self:
+    def prepare(
+        self, X: Any, y: Any, *, n_rows: int | None = None, sample_weight: Any = None
+    ) -> Self:
         """Forget everything; take units, hidden layer and classes from these rows; learn none.
 
         `partial_fit` and the other methods for streams then go on with these.
@@ -242,13 +243,14 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         n_rows : int, optional
             How many rows will be learned, which the number of hidden units follows where it is
             chosen; by default as many as these.
+        sample_weight : array-like of shape (n_samples,), optional
 
         Returns
         -------
         self
         """
         with self.replacement() as new:
-            examples, targets = new._checked(X, y, None, reset=True, whole=True)
+            examples, targets = new._checked(X, y, sample_weight, reset=True, whole=True)
             new._fitted, _ = start(new, examples, targets, whole=True, n_rows=n_rows)
         return self
 
@@ -306,85 +308,55 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         classes were not known yet.
         """
 
-        def step(fitted: Fitted, model: Self, examples: Examples) -> tuple[Fitted, Any]:
-            usual = not (predict or self.verbose or fitted.warmup)
-            if usual and not (fitted.calibration and fitted.windows(examples.X.shape[0])):
-                return fitted._replace(solver=fitted.solver.learn(fitted.rows(examples))), None
-            unknown = model._unknown(examples.y, fitted.targets, **options)
-            self._check_spread(fitted, spread)
-            task = "predicted and learned" if predict else "learned"
-            with reporting(self.verbose, task, examples.n) as tell:
-                new, outputs = model._learned(fitted, examples, predict, spread, unknown, tell)
-            return new, (fitted.targets, outputs, unknown)
-
         with self._lock:
             if self._fitted is None:
                 with suppress(StartedMeanwhile):
                     with self.replacement(first=True) as new:
                         examples, targets = new._checked(X, y, sample_weight, reset=True, **options)
                         started, _ = start(new, examples, targets, whole=False)
-                        new._fitted, answer = step(started, new, examples)
+                        learned = new._learned(started, examples, predict, spread, options)
+                        new._fitted, answer = learned
                     return answer
-            if self.solver is not self._agreed:
-                self._check_solver()
+            self._check_solver()
             examples, targets = self._checked(X, y, sample_weight, reset=False, **options)
 
-            def more(old: Fitted) -> tuple[Fitted, Any]:
-                old.solver.check_learns()
-                old = old if targets is old.targets else old.with_targets(targets)
-                return step(old, self, examples)
+            def more(fitted: Fitted) -> tuple[Fitted, Any]:
+                fitted.check_learns()
+                fitted = fitted.with_targets(targets)
+                return self._learned(fitted, examples, predict, spread, options)
 
             return self.convert(more)
 
     def _learned(
-        self,
-        fitted: Fitted,
-        examples: Examples,
-        predict: bool = False,
-        spread: bool = False,
-        unknown: Array | None = None,
-        tell: Tell | None = None,
-    ) -> tuple[Fitted, list[Array]]:
-        """Return the model after more rows; with `predict` also each row's earlier prediction.
-
-        Parameters
-        ----------
-        unknown : ndarray of bool, shape (n, n_outputs), optional
-            The classes that are not known yet at each row, where there are any.
-
-        Returns
-        -------
-        fitted : Fitted
-        outputs : list of ndarray
-            The predictions, their spread if wanted, and for classes how sharp their probabilities
-            are; empty without `predict`.
-        """
-        outputs = list[list[Array]]()
-        for piece, scored in fitted.pieces(examples.n, predict):
-            part = examples.at(piece)
-            solver, not_yet = None, None if unknown is None else unknown[piece]
-            if scored:
-                rows, before = fitted.rows(part, later(tell, piece.start)), fitted.solver
-                solver, (predicted, *spreads) = before.record(rows, spread=spread)
-                units = fitted.targets.scaling
-                predicted = units.undo(before.shape.backend.to_numpy(predicted))
-                outputs.append([predicted, *map(units.undo_spread, spreads)])
-                if fitted.calibration is not None:
-                    outputs[-1].append(fitted.sharpness_at(part.n, not_yet))
-                    if fitted.windows(1):
-                        scores = predicted
-                        if not_yet is not None:
-                            scores = np.where(not_yet, -np.inf, predicted)
-                        losses = fitted.targets.log_losses(scores, part.y, part.weight)
-                        after = fitted.calibration.after(fitted.n_seen, losses, part.n)
-                        fitted = fitted._replace(calibration=after)
-            fitted, again = self._warmed_up(fitted, part)
-            if solver is None or again is not part:
-                rows = fitted.rows(again, later(tell, piece.stop - again.n))
-                solver = fitted.solver.learn(rows)
-            fitted = fitted._replace(solver=solver)
-        parts = zip(*outputs, strict=True) if predict else ()
-        return fitted, [np.concatenate(part) for part in parts]
+        self, fitted: Fitted, examples: Examples, predict: bool, spread: bool, options: Any
+    ) -> tuple[Fitted, Any]:
+        """Return the model after more rows, and what `_learn` returns."""
+        calibrates = fitted.calibration is not None and fitted.windows(examples.n)
+        if not (predict or self.verbose or calibrates or fitted.warmup):
+            return fitted._replace(solver=fitted.solver.learn(fitted.rows(examples))), None
+        unknown = self._unknown(examples.y, fitted.targets, **options)
+        self._check_spread(fitted, spread)
+        outputs, units = list[list[Array]](), fitted.targets.scaling
+        task = "predicted and learned" if predict else "learned"
+        with reporting(self.verbose, task, examples.n) as tell:
+            for piece, scored in fitted.pieces(examples.n, predict):
+                part, solver = examples.at(piece), None
+                not_yet = None if unknown is None else unknown[piece]
+                if scored:
+                    rows, before = fitted.rows(part, later(tell, piece.start)), fitted.solver
+                    solver, (predicted, *spreads) = before.record(rows, spread=spread)
+                    predicted = units.undo(before.shape.backend.to_numpy(predicted))
+                    outputs.append([predicted, *map(units.undo_spread, spreads)])
+                    if fitted.calibration is not None:
+                        outputs[-1].append(fitted.sharpness_at(part.n, not_yet))
+                        fitted = fitted.calibrated_by(predicted, part, not_yet)
+                fitted, again = self._warmed_up(fitted, part)
+                if solver is None or again is not part:
+                    rows = fitted.rows(again, later(tell, piece.stop - again.n))
+                    solver = fitted.solver.learn(rows)
+                fitted, units = fitted._replace(solver=solver), fitted.targets.scaling
+        parts = [np.concatenate(each) for each in zip(*outputs, strict=True)] if predict else []
+        return fitted, (fitted.targets, parts, unknown)
 
     def _warmed_up(self, fitted: Fitted, part: Examples) -> tuple[Fitted, Examples]:
         """Keep more first rows; return the rows to learn now: these or, in new units, all again.
@@ -461,33 +433,33 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
     merge = solver_adds(Publishing.merge)
 
     def _check_alike(self, other: Any) -> None:
-        mine, theirs = self.fitted_, other.fitted_
-        units = [(f.hidden.scaling, f.targets.scaling) for f in (mine, theirs)]
-        if units[0] != units[1]:
-            raise ValueError(
-                "other: it has learned other units for its inputs or targets than this model; "
-                "let one model prepare from some rows, and give copies of it to all, or bring the "
-                "data to order one yourself, and pass standardize=False."
+        ours, its = ((f.hidden, f.targets) for f in (self.fitted_, other.fitted_))
+        weights = [getattr(targets, "label_weights", None) for _, targets in (ours, its)]
+        message = ""
+        if (ours[0].scaling, ours[1].scaling) != (its[0].scaling, its[1].scaling):
+            message = (
+                "it has learned other units for its inputs or targets than this model; let one "
+                "model prepare from some rows, and give copies of it to all, or bring the data to "
+                "order one yourself, and pass standardize=False."
             )
-        weights = getattr(mine.targets, "has_weights_of", None)
-        if weights is not None and not weights(theirs.targets):
-            raise ValueError(
-                "other: its rows count by other weights of classes than those of this model; "
-                "pass both the same dict as class_weight."
+        elif weights[0] != weights[1]:
+            message = (
+                "its rows count by other weights of classes than those of this model; pass both "
+                "the same dict as class_weight."
             )
-        if mine.hidden.dtype != theirs.hidden.dtype:
-            raise ValueError(
-                f"other: it has learned in {theirs.hidden.dtype}, and this model in "
-                f"{mine.hidden.dtype}; only models of one dtype can be merged."
+        elif (ours[0].dtype, ours[0].n_inputs) != (its[0].dtype, its[0].n_inputs):
+            message = (
+                f"it has learned {its[0].n_inputs} inputs in {its[0].dtype}, and this model "
+                f"{ours[0].n_inputs} in {ours[0].dtype}; only models of the same can be merged."
             )
-        if mine.hidden.n_inputs != theirs.hidden.n_inputs:
-            raise ValueError("other: it does not have as many inputs as this model.")
-        if not is_same_transformer(mine.hidden.layer, theirs.hidden.layer):
-            raise ValueError(
-                "other: its hidden layer is not that of this model; give both the same "
-                "random_state, or the same fitted transformer as hidden; hidden='auto' is chosen "
-                "from the rows: let one model prepare from some, and give copies of it to all."
+        elif not is_same_transformer(ours[0].layer, its[0].layer):
+            message = (
+                "its hidden layer is not that of this model; give both the same random_state, or "
+                "the same fitted transformer as hidden; hidden='auto' is chosen from the rows: let "
+                "one model prepare from some, and give copies of it to all."
             )
+        if message:
+            raise ValueError(f"other: {message}")
 
     def emptied(self) -> Self:
         """A model with the same units, hidden layer and classes that has learned nothing."""
@@ -538,7 +510,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         self
         """
         examples = self._checked_known(X, y, sample_weight)
-        self.change(lambda fitted: (_calibrated(fitted, examples), None))
+        self.change(lambda fitted: (fitted.calibrated(examples), None))
         return self
 
     def _compact(self) -> None:
@@ -783,29 +755,6 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _calibrated(fitted: Fitted, examples: Examples, H: Array | None = None) -> Fitted:
-    """Calibrate probabilities by the leave-one-out scores of rows that were learned.
-
-    Of a row that counts for several, one is left out: the others are still there. `H` are their
-    activations, where these are at hand.
-    """
-    weight = examples.weight
-    if weight is not None:
-        counts = np.flatnonzero(weight > 0)
-        H, weight = None if H is None else H[counts], weight[counts]
-        examples = examples.at(counts)._replace(weight=np.minimum(weight, 1))
-    rows = fitted.rows(examples)
-    if H is not None:
-        Y = fitted.targets.encode(examples.y)(slice(0, examples.n))
-        rows = Rows.of(H, Y, examples.weight, rows.check)
-    try:
-        scores = fitted.solver.leave_out(rows)
-    except ValueError:  # too few rows to do without one
-        return fitted
-    losses = fitted.targets.log_losses(scores, examples.y, weight)
-    return fitted._replace(calibration=Calibration(losses))
 
 
 def set_direct_inputs(model: T, n: int, old: Any) -> T:

@@ -217,6 +217,37 @@ class Fitted(NamedTuple):
         calibration = None if self.calibration is None else self.calibration.without_window()
         return self._replace(solver=solver, warmup=None, calibration=calibration)
 
+    def calibrated_by(self, scores: Array, part: Examples, unknown: Array | None) -> Fitted:
+        """Return the model calibrated by the scores of rows it is about to learn, in a window."""
+        if self.calibration is None or not self.windows(1):
+            return self
+        scores = scores if unknown is None else np.where(unknown, -np.inf, scores)
+        losses = self.targets.log_losses(scores, part.y, part.weight)
+        return self._replace(calibration=self.calibration.after(self.n_seen, losses, part.n))
+
+    def calibrated(self, examples: Examples, H: Array | None = None) -> Fitted:
+        """Return the model calibrated by the leave-one-out scores of rows that it has learned.
+
+        Of a row that counts for several, one is left out: the others are still there. `H` are
+        their activations, where these are at hand.
+        """
+        weight = examples.weight
+        if weight is not None:
+            counts = np.flatnonzero(weight > 0)
+            H, weight = None if H is None else H[counts], weight[counts]
+            examples = examples.at(counts)._replace(weight=np.minimum(weight, 1))
+        rows = self.rows(examples)
+        if H is not None:
+            Y = self.targets.encode(examples.y)(slice(0, examples.n))
+            rows = Rows.of(H, Y, examples.weight, rows.check)
+        try:
+            scores = self.solver.leave_out(rows)
+        except ValueError:  # too few rows to do without one
+            return self
+        return self._replace(
+            calibration=Calibration(self.targets.log_losses(scores, examples.y, weight))
+        )
+
     def merge(self, other: Fitted) -> Fitted:
         """Return the model with the rows of another, which has the same layer and units."""
         other.check_learns()

@@ -19,7 +19,7 @@ from ..validation import check_number, naming
 from .calibration import log_losses, probabilities
 from .examples import LABELS
 from .targets import Targets
-from .units import Scaling, is_same
+from .units import Scaling
 
 
 def _check_fields(targets: ClassTargets) -> None:
@@ -111,10 +111,13 @@ class ClassTargets(LabelTargets):
             return False
         return bool((classes[np.minimum(index_of(classes, y), len(classes) - 1)] == y).all())
 
-    def has_weights_of(self, other: ClassTargets) -> bool:
-        """Whether other targets give the same weight to each label."""
-        same = is_same(self.weighted_labels, other.weighted_labels)
-        return same and is_same(self.factors, other.factors)
+    @property
+    def label_weights(self) -> dict[Any, float]:
+        """The weights of the labels that do not count once."""
+        labels, factors = self.weighted_labels, self.factors
+        if labels is None or factors is None:
+            return {}
+        return dict(zip(labels.tolist(), factors.tolist(), strict=True))
 
     def check_rows(self, y: Array) -> None:
         fits = y.ndim == 1 and (not len(y) or _is_text(y) == _is_text(self.classes))

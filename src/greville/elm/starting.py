@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from ..backend import Array, Backend
 from ..devices import backend_for, fits_on_device, is_on_device, on_host, origin_of
-from ..layers import UNITS_PER_INPUT, Layer, RandomLayer
+from ..layers import UNITS_PER_INPUT, Layer, RandomLayer, rows_apart
 from ..solvers import Opium, OpiumLight
 from ..validation import check_number, naming
 from .capabilities import make_solver, regularises
@@ -22,55 +22,46 @@ from .fitted import Fitted
 from .hidden import HiddenMap
 from .sizing import check_size, hidden_size, most_units, stream_size
 from .targets import Targets
-from .units import Columns, Scaling, Survey
+from .units import Columns, Scaling
 
-# Rows, and numbers in them, that a layer of ours is fitted to.
+# Rows, and numbers in them, from which units and layers are made.
 _MOST_ROWS, _MOST_NUMBERS, _LEAST_ROWS = 1 << 16, 1 << 26, 1024
 
 
 def start(
-    model: Any,
-    rows: Examples,
-    targets: Targets,
-    *,
-    whole: bool,
-    survey: Survey | None = None,
-    n_rows: int | None = None,
+    model: Any, rows: Examples, targets: Targets, *, whole: bool, n_rows: int | None = None
 ) -> tuple[Fitted, Examples]:
     """Return a new model with a fitted layer and an empty solver, for `whole` rows or a stream.
 
-    A transformer that was passed is fitted once, to the first rows; so are the units then. With the
-    rows, which may be on a device now. Or, with a `survey` of all rows, these are the rows that a
-    layer is fitted to. `n_rows` is how many there will be, if that is not the whole.
+    Units and layer come from these rows, or from those at `places_for_layer`. With the rows, which
+    may be on a device now. `n_rows` is how many there will be, if that is not the whole.
     """
     n_inputs, dtype, solver = rows.X.shape[1], targets.dtype, make_solver(model.solver)
-    n_known = survey.n if survey is not None else rows.n if whole else None
-    _check_fits(model, solver, n_inputs, n_known or rows.n, dtype)
+    n_known = rows.n if whole else None
+    _check_fits(model, solver, n_inputs, rows.n, dtype)
     layer = _make_layer(model, solver, n_inputs, n_rows or n_known, dtype)
     b, scaling, warmup = _backend_for(model, solver, layer, rows), Scaling(), None
     if not whole and not has_own_layer(model) and standardizes(model):
         warmup = rows.at(slice(0)).on_host()
     if whole and fits_on_device(b, rows.X):
         rows = rows._replace(X=b.asarray(rows.X))
+    places = places_for_layer(rows.n, n_inputs)
+    some = rows if len(places) == rows.n else rows.at(places)
     if whole or has_own_layer(model):
-        scaling, targets = _units(model, targets, rows, survey)
+        scaling, targets = _units(model, targets, some)
     if whole and _chooses_layer(model, solver, n_inputs):
-        columns = survey.inputs if survey else Columns.of(rows.X, rows.weight)
-        some = rows if survey else rows.at(places_for_choosing(rows.n, n_inputs))
+        columns, few = Columns.of(some.X, some.weight), some.at(places_for_choosing(some.n))
         if model.hidden == "stream":
-            layer = stream_layer(
-                layer.n_hidden, layer.random_state, scaling, targets, columns, some
-            )
+            layer = stream_layer(layer.n_hidden, layer.random_state, scaling, targets, columns, few)
         else:
-            expected = columns.weight if n_rows is None else n_rows
-            layer = chosen_layer(layer, solver, scaling, targets, columns, some, expected)
+            expected = columns.weight / columns.n * (n_rows or rows.n)
+            layer = chosen_layer(layer, solver, scaling, targets, columns, few, expected)
     elif layer is not None:
-        looks = looks_at_rows(model) and not _is_auto(model)
-        _fit_layer(layer, b, scaling, rows, dtype, looks=looks)
+        depends = looks_at_rows(model) and not _is_auto(model)
+        _fit_layer(layer, b, scaling, some if depends else rows.at(slice(1)), dtype)
     model._agreed = model.solver
-    return Fitted.start(
-        HiddenMap(scaling, layer, n_inputs, dtype), targets, solver, b, warmup
-    ), rows
+    hidden = HiddenMap(scaling, layer, n_inputs, dtype)
+    return Fitted.start(hidden, targets, solver, b, warmup), rows
 
 
 def measured_again(model: Any, fitted: Fitted, rows: Examples) -> Fitted | None:
@@ -86,7 +77,7 @@ def measured_again(model: Any, fitted: Fitted, rows: Examples) -> Fitted | None:
         size = _size_in_stream(model, fitted.template, n_inputs, rows.n, hidden.dtype)
         if _chooses_units(fitted.template, n_inputs):
             columns = Columns.of(rows.X, rows.weight)
-            some = rows.at(places_for_choosing(rows.n, n_inputs))
+            some = rows.at(places_for_choosing(rows.n))
             layer = stream_layer(size, layer.random_state, scaling, targets, columns, some)
         elif size > layer.n_hidden_:
             layer = RandomLayer(size, bias=True, random_state=layer.random_state)
@@ -97,27 +88,6 @@ def measured_again(model: Any, fitted: Fitted, rows: Examples) -> Fitted | None:
     hidden, b = replace(hidden, scaling=scaling, layer=layer), fitted.solver.shape.backend
     again = Fitted.start(hidden, targets, fitted.template, b, fitted.warmup)
     return again._replace(calibration=fitted.calibration)
-
-
-# For clusters, which look at all rows before they learn the first
-
-
-def survey_of(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Survey:
-    """Survey rows for an estimator before it learns the first; nothing is learned."""
-    other = clone(model)
-    rows, targets = other._checked(X, y, sample_weight, reset=True, whole=True)
-    return Survey.of(rows, targets, getattr(other, "feature_names_in_", None))
-
-
-def start_from(model: Any, survey: Survey, X: Any, y: Any, sample_weight: Any = None) -> None:
-    """Start an estimator anew: units, layer and classes come from a survey, no row is learned.
-
-    X, y and weights are the rows that the layer is fitted to or chosen from: those at
-    `places_for_layer`, or any one row where `looks_at_rows` is false.
-    """
-    with model.replacement() as new:
-        rows: Examples = new._checked(X, y, sample_weight, reset=True, whole=True)[0]
-        new._fitted = start(new, rows, survey.targets, whole=True, survey=survey)[0]
 
 
 def looks_at_rows(model: Any) -> bool:
@@ -135,25 +105,16 @@ def looks_at_rows(model: Any) -> bool:
     return has_own_layer(model) and not isinstance(model.hidden, RandomLayer)
 
 
-def places_for_layer(model: Any, n_rows: int, n_inputs: int) -> Array:
-    """Return the indices of the rows to which the hidden layer is fitted or by which chosen.
+def places_for_layer(n_rows: int, n_inputs: int) -> Array:
+    """Return the indices of the rows that units and a layer are made from: at equal distances.
 
     Examples
     --------
-    >>> from greville import ClassLayer, ELMClassifier
     >>> from greville.elm.starting import places_for_layer
-    >>> places_for_layer(ELMClassifier(ClassLayer()), 200_000, 1000)[:3]
+    >>> places_for_layer(200_000, 1000)[:3]
     array([0, 3, 6])
-    >>> len(places_for_layer(ELMClassifier(), 200_000, 5))
-    1000
     """
-    return places_for_choosing(n_rows, n_inputs) if _is_auto(model) else _places(n_rows, n_inputs)
-
-
-def _places(n_rows: int, n_inputs: int) -> Array:
-    """Return the indices of the rows to which a layer is fitted: at equal distances."""
-    most = min(_MOST_ROWS, max(_LEAST_ROWS, _MOST_NUMBERS // n_inputs))
-    return np.arange(n_rows) if n_rows <= most else np.arange(most) * n_rows // most
+    return rows_apart(n_rows, min(_MOST_ROWS, max(_LEAST_ROWS, _MOST_NUMBERS // n_inputs)))
 
 
 # The parameters
@@ -251,15 +212,8 @@ def _size_in_stream(model: Any, solver: Any, n_inputs: int, n_rows: int, dtype: 
     return stream_size(n_inputs, n_rows, most=most, regularised=regularises(solver), chosen=chosen)
 
 
-def _fit_layer(
-    layer: Any, b: Backend, scaling: Scaling, rows: Examples, dtype: Any, *, looks: bool
-) -> None:
-    """Fit a layer to some of the rows, or to one if it does not look at them."""
-    if not looks:
-        rows = rows.at(slice(1))
-    elif isinstance(layer, Layer):
-        places = _places(rows.n, rows.X.shape[1])
-        rows = rows if len(places) == rows.n else rows.at(places)
+def _fit_layer(layer: Any, b: Backend, scaling: Scaling, rows: Examples, dtype: Any) -> None:
+    """Fit a layer to rows."""
     if is_on_device(rows.X):
         X = scaling.apply_on(b, rows.X, dtype)
         X = X if isinstance(layer, Layer) else on_host(X)
@@ -291,13 +245,12 @@ def _backend_for(model: Any, solver: Any, layer: Any, rows: Examples) -> Backend
     return backend_for(device, origin_of(rows.X), n_units)
 
 
-def _units(
-    model: Any, targets: Any, rows: Examples, survey: Survey | None = None
-) -> tuple[Scaling, Any]:
-    """Return the units of inputs and targets, measured from these rows or from a survey."""
+def _units(model: Any, targets: Any, rows: Examples) -> tuple[Scaling, Any]:
+    """Return the units of inputs and targets, measured from these rows."""
     if not standardizes(model):
         return Scaling(), targets.measured(None)
-    survey = Survey.of(rows, targets) if survey is None else survey
     always, centre_sparse = not isinstance(model.standardize, str), not has_own_layer(model)
-    scaling = Scaling.of_inputs(survey.inputs, always=always, centre_sparse=centre_sparse)
-    return scaling, targets.measured(survey.outputs)
+    columns = Columns.of(rows.X, rows.weight)
+    scaling = Scaling.of_inputs(columns, always=always, centre_sparse=centre_sparse)
+    outputs = None if targets.calibrates else Columns.of(on_host(rows.y), rows.weight)
+    return scaling, targets.measured(outputs)

@@ -11,7 +11,7 @@ from sklearn.utils import gen_batches
 
 from .. import backend
 from ..backend import Array, Backend
-from ..devices import backend_for, is_on_device, on_host, origin_of
+from ..devices import backend_for, is_on_device, origin_of
 from ..fields import array, nothing, require, stored
 
 # Rows that are measured at a time, of an array and of a tensor.
@@ -27,8 +27,6 @@ _SQUARE_LENGTH = 6.0
 
 class Columns(NamedTuple):
     """Ranges, means and variances of the columns of some rows.
-
-    Those of other rows can be joined to them, as if all had been measured together.
 
     Attributes
     ----------
@@ -72,23 +70,6 @@ class Columns(NamedTuple):
     def std(self) -> Array:
         """The standard deviations."""
         return self.half * np.sqrt(self.spread)
-
-    def joined(self, other: Columns) -> Columns:
-        """Combine the measurements with those of other rows."""
-        if self.weight == 0 or other.weight == 0:  # rows without weight are measured, but alone
-            return (self if other.weight == 0 else other)._replace(n=self.n + other.n)
-        count = self.weight + other.weight
-        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
-        unit = _unit_of(high / 2 - low / 2)
-        mean = self.mean + other.weight / count * (other.mean - self.mean)
-        spread, size = np.zeros_like(mean), np.zeros_like(mean)
-        for each in (self, other):
-            share, own = each.weight / count, _unit_of(each.half) / unit
-            spread += share * (each.spread * own**2 + ((each.mean - mean) / unit) ** 2)
-            size += share * each.size * own**2
-        is_sparse = self.sparse or other.sparse
-        size = size if is_sparse else spread
-        return Columns(self.n + other.n, count, low, high, mean, spread, size, is_sparse)
 
     def are_of_order_one(self) -> bool:
         """Whether a hidden layer can take inputs as they are: pixels in [0, 1], around zero, ...
@@ -137,68 +118,6 @@ def _measured(X: Any, share: Array) -> tuple[Array, Array, Array, Array, Array]:
         spread = spread + b.matmul(w[:, rows], around * around)
     mean, spread = (b.to_numpy(A)[0] for A in (sums, spread))
     return low, high, mean, spread, spread
-
-
-class Survey(NamedTuple):
-    """Survey of rows: their number, the ranges of inputs, and their targets.
-
-    Attributes
-    ----------
-    inputs : Columns
-    targets : Targets
-        The classes, or the number of outputs.
-    outputs : Columns or None
-        The ranges of targets that are numbers.
-    names : tuple of str, or None
-        Those of the columns, where they have any.
-    """
-
-    inputs: Columns
-    targets: Any
-    outputs: Columns | None
-    names: tuple[str, ...] | None = None
-
-    @classmethod
-    def of(cls, rows: Any, targets: Any, names: Any = None) -> Survey:
-        """Survey checked rows."""
-        outputs = None if targets.calibrates else Columns.of(on_host(rows.y), rows.weight)
-        names = None if names is None else tuple(map(str, names))
-        return cls(Columns.of(rows.X, rows.weight), targets, outputs, names)
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return self.inputs.n
-
-    def joined(self, other: Survey) -> Survey:
-        """Combine two surveys; a ValueError if their rows cannot be rows of one model."""
-        for what, mine, theirs in (
-            ("columns", len(self.inputs.low), len(other.inputs.low)),
-            ("columns", self.names, other.names),
-            ("numbers", self.targets.dtype, other.targets.dtype),
-        ):
-            if mine != theirs:
-                raise ValueError(
-                    f"X: its {what} are {_listed(theirs)}, and those of the first {_listed(mine)}; "
-                    f"pass the same {what} everywhere."
-                )
-        outputs = None
-        if self.outputs is not None and other.outputs is not None:
-            if self.targets.n_outputs != other.targets.n_outputs:
-                raise ValueError(
-                    f"y: it has {other.targets.n_outputs} outputs, and that of the first "
-                    f"{self.targets.n_outputs}."
-                )
-            outputs = self.outputs.joined(other.outputs)
-        inputs, targets = self.inputs.joined(other.inputs), self.targets.merged(other.targets)
-        return Survey(inputs, targets, outputs, self.names)
-
-
-def _listed(names: Any) -> str:
-    if not isinstance(names, tuple):
-        return "without names" if names is None else str(names)
-    shown = ", ".join(map(repr, names[:8]))
-    return f"{shown}, ..." if len(names) > 8 else shown
 
 
 def _check_fields(scaling: Scaling) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral
 from typing import Annotated, Any
 
 import numpy as np
@@ -26,10 +25,8 @@ from .protocol import AnyActivation, Layer, Length, Random, Size, stored_layer
 # Units that are drawn and transposed together, while they are in the cache.
 _UNITS_AT_ONCE = 128
 
-# Up to how many weights a draw is kept: to copy it takes a fifth of the time, and a model that is
-# fitted again, or with other parameters, mostly has the same layer. The last draw, by its seed.
-_MOST_KEPT = 1 << 23
-_last: dict[Any, tuple[Array, Array | None]] = {}
+# Up to how many weights a file does without, if they follow from the seed.
+_MOST_DRAWN = 1 << 23
 
 
 def _to_fields(layer: RandomLayer) -> Fields:
@@ -60,7 +57,7 @@ def _from_fields(cls: type[RandomLayer], fields: Fields) -> RandomLayer:
 def _follow_from_seed(layer: RandomLayer) -> bool:
     """Whether the seed gives the same weights on every machine, in a short time."""
     usual = layer.weights == "uniform" and count.holds(layer.random_state)
-    return usual and layer.n_features_in_ * layer.n_hidden_ <= _MOST_KEPT
+    return usual and layer.n_features_in_ * layer.n_hidden_ <= _MOST_DRAWN
 
 
 @stored_layer(weights=array(2) | floating, to_fields=_to_fields, from_fields=_from_fields)
@@ -127,38 +124,15 @@ class RandomLayer(Layer):
         self.weights_, self.bias_ = self._drawn(X.shape[1], self.n_hidden_, dtype)
 
     def _drawn(self, n_inputs: int, n_units: int, dtype: Any) -> tuple[Array, Array | None]:
-        """Return random weights and biases, in new arrays."""
-        random, dtype = self._random(), np.dtype(dtype)
-        draw = (self.weights, self.scale, self.bias, n_inputs, n_units, dtype)
-        if not isinstance(self.random_state, Integral) or n_inputs * n_units > _MOST_KEPT:
-            return _drawn(random, *draw)
-        key = int(self.random_state), *draw
-        kept = _last.get(key)
-        if kept is None:
-            kept = _drawn(random, *draw)
-            _last.clear()
-            _last[key] = kept
-        weights, bias = kept
-        return weights.copy(), None if bias is None else bias.copy()
+        """Draw random weights and biases.
 
-
-def _drawn(
-    random: np.random.RandomState,
-    kind: str,
-    scale: float,
-    bias: bool,
-    n_inputs: int,
-    n_units: int,
-    dtype: np.dtype[Any],
-) -> tuple[Array, Array | None]:
-    """Draw random weights and biases.
-
-    Unit by unit, in float64: what a unit is depends neither on how many follow nor on dtype.
-    """
-    draw = random.normal if kind == "normal" else random.uniform
-    spread = (0.0, scale) if kind == "normal" else (-scale, scale)
-    weights = np.empty((n_inputs, n_units), dtype)
-    for start in range(0, n_units, _UNITS_AT_ONCE):
-        stop = min(start + _UNITS_AT_ONCE, n_units)
-        weights[:, start:stop] = draw(*spread, size=(stop - start, n_inputs)).T
-    return weights, draw(*spread, size=n_units).astype(dtype) if bias else None
+        Unit by unit, in float64: what a unit is depends neither on how many follow nor on dtype.
+        """
+        random, normal = self._random(), self.weights == "normal"
+        draw = random.normal if normal else random.uniform
+        spread = (0.0, self.scale) if normal else (-self.scale, self.scale)
+        weights = np.empty((n_inputs, n_units), dtype)
+        for start in range(0, n_units, _UNITS_AT_ONCE):
+            stop = min(start + _UNITS_AT_ONCE, n_units)
+            weights[:, start:stop] = draw(*spread, size=(stop - start, n_inputs)).T
+        return weights, draw(*spread, size=n_units).astype(dtype) if self.bias else None
