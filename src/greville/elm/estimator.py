@@ -449,8 +449,8 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
             )
         elif (ours[0].dtype, ours[0].n_inputs) != (its[0].dtype, its[0].n_inputs):
             message = (
-                f"it has learned {its[0].n_inputs} inputs in {its[0].dtype}, and this model "
-                f"{ours[0].n_inputs} in {ours[0].dtype}; only models of the same can be merged."
+                f"it has learned in {its[0].dtype}, and this model in {ours[0].dtype}, of "
+                f"{its[0].n_inputs} and {ours[0].n_inputs} inputs; only alike ones can be merged."
             )
         elif not is_same_transformer(ours[0].layer, its[0].layer):
             message = (
