@@ -35,7 +35,7 @@ def run() -> None:
     try:
         import distributed  # noqa: F401
     except ImportError:
-        print("    Dask is not installed (pip install 'greville[dask]'): nothing was measured")
+        print("    Dask is not installed (pip install '.[dask]'): nothing was measured")
         return
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with tempfile.TemporaryDirectory() as folder:

@@ -25,7 +25,7 @@ def run() -> None:
     try:
         import torch
     except ImportError:
-        print("    torch is not installed (pip install 'greville[torch]'): nothing was measured")
+        print("    torch is not installed (pip install '.[torch]'): nothing was measured")
         return
     _processor(torch)
     if not torch.cuda.is_available():

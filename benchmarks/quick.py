@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 
 from greville import DynamicOpium, ELMClassifier, ELMRegressor, Opium, OpiumLight, RandomLayer
 from greville.compiled import use as use_kernels
-from greville.tables import TableRegressor
+from greville.tables import Stream, TableRegressor
 
 from .measure import Array
 from .runners import INPUTS, RIDGE, activations, light_single, printed_single
@@ -279,6 +279,27 @@ def table(n: int) -> Pair:
     return later_rows(model, rows[200:], y[200:]), reference, n
 
 
+class StreamOfPairs:
+    """A stream whose targets come beside their rows."""
+
+    def __init__(self) -> None:
+        self.stream = Stream("target", task="numbers")
+
+    def predict_one(self, row: dict[str, Any]) -> Any:
+        return self.stream.predict_one(row)
+
+    def learn_one(self, row: dict[str, Any], target: float) -> None:
+        self.stream.learn_one({**row, "target": target})
+
+
+def stream(n: int) -> Pair:
+    X, y = activations(10, 2000 + n)
+    model, rows = StreamOfPairs(), [dict(zip("abcdefghij", x, strict=True)) for x in X.tolist()]
+    for row, target in zip(rows[:2000], y[:2000].tolist(), strict=True):
+        model.learn_one(row, target)
+    return later_rows(model, rows[2000:], y[2000:]), printed_rows(200, n), n
+
+
 def as_dict(x: Array) -> dict[str, Any]:
     """Ten numbers and a word."""
     return {**dict(zip("abcdefghij", x.tolist(), strict=True)), "kind": "odd" if x[0] > 0 else "no"}
@@ -342,6 +363,7 @@ CASES = [
     Case("ELMClassifier(), later rows", f"{PRINTED}, 400 units", classifier, (400, 500)),
     Case("TableRegressor(), first 100 rows", REFITTED, table_start, (100,)),
     Case("TableRegressor(), later rows", "DictVectorizer and the recursion", table, (500,)),
+    Case("Stream, rows after 2,000", f"{PRINTED}, 200 units", stream, (500,)),
     Case("predict_one, 1000 units", PLAIN, predict_one, (1000, 500)),
     Case("predict, 1000 units, 1000 rows", PLAIN, predictions, (1000, 1000)),
     Case("greville --help", IMPORT, show_help),

@@ -88,7 +88,7 @@ def run(
     try:
         import fastapi  # noqa: F401
     except ImportError:
-        print("    FastAPI is not installed (pip install 'greville[serve]'): nothing was measured")
+        print("    FastAPI is not installed (pip install '.[serve]'): nothing was measured")
         return {}
     others = os.getloadavg()[0]
     if others > 0.5:

@@ -36,9 +36,9 @@ class Answering:
 
     Examples
     --------
-    >>> from greville.tables import Stream, TableModel, RowErrors
+    >>> from greville.tables import Stream, TableModel
     >>> stream = Stream(TableModel("y"))
-    >>> _ = stream.answer([{"x": i / 10, "y": i / 5} for i in range(60)], 1, RowErrors())
+    >>> _ = stream.answer([{"x": i / 10, "y": i / 5} for i in range(60)])
     >>> [answer] = stream.answering().answers([{"x": 2.0}])
     >>> round(answer["prediction"], 1)
     4.0

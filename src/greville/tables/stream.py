@@ -85,10 +85,10 @@ class Stream:
 
     Examples
     --------
-    >>> from greville.tables import Stream, RowErrors
+    >>> from greville.tables import Stream
     >>> stream = Stream("y")
     >>> rows = [{"x": i / 10, "y": i / 5} for i in range(60)]
-    >>> answers = stream.answer(rows, 1, RowErrors())
+    >>> answers = stream.answer(rows)
     >>> stream.n_rows, round(answers[-1]["prediction"], 1)
     (60, 11.8)
     """
@@ -273,7 +273,7 @@ class Stream:
 
     def learn_one(self, row: Row) -> None:
         """Learn one row with a target; a TableError if it cannot be used."""
-        self.answer([row], self.lines + 1, RowErrors())
+        self.answer([row])
 
     def predict_one(self, row: Row, *, std: bool = False, proba: bool = False) -> Answer:
         """The answer to one row, which is not counted; a TableError if it cannot be predicted."""
@@ -289,8 +289,8 @@ class Stream:
     def answer(
         self,
         rows: Sequence[Row | str | None],
-        first: int,
-        row_errors: RowErrors,
+        first_line: int | None = None,
+        row_errors: RowErrors | None = None,
         *,
         std: bool = False,
         proba: bool = False,
@@ -303,10 +303,11 @@ class Stream:
         rows : sequence of dict, str or None
             Text in the place of a row says what was wrong with it; None is a line without one,
             which is counted and gets no answer.
-        first : int
-            The number of the first line.
-        row_errors : RowErrors
-            Whether a row that cannot be used is answered with an error, or is the end.
+        first_line : int, optional
+            The number of the first line; by default the next one.
+        row_errors : RowErrors, optional
+            Whether a row that cannot be used is answered with an error, or is the end (the
+            default).
         std, proba : bool
             Whether to answer also with a standard deviation, or with the probability of each class.
         together : bool
@@ -318,7 +319,9 @@ class Stream:
         answers : list of dict
             With a "line", and a "prediction" (None before anything was learned) or an "error".
         """
-        parts = self.answers(rows, first, row_errors, std=std, proba=proba, together=together)
+        begin = self.lines + 1 if first_line is None else first_line
+        options = {"std": std, "proba": proba, "together": together}
+        parts = self.answers(rows, begin, row_errors or RowErrors(), **options)
         return [answer for part in parts for answer in part]
 
     def answers(
