@@ -120,7 +120,65 @@ def test_a_file_holds_it(rng, tmp_path):
 def test_many_sparse_columns_are_refused_where_they_do_not_fit():
     X = sparse.eye_array(400_000, 400_000, format="csr")
     with pytest.raises(MemoryError, match="columns"):
-        LinearClassifier().fit(X, np.arange(400_000) % 2)
+        LinearClassifier(standardize=True).fit(X, np.arange(400_000) % 2)
+
+
+def wide(rng, n=60):
+    """Sparse rows of very many columns, of which some are copies, one is zero, and one short."""
+    X = sparse.random_array((n, 20_000), density=0.004, rng=rng, format="lil")
+    X[5], X[40] = X[4], X[41]
+    X[7] *= 1e-9
+    X[9] = 0
+    X = X.tocsr()
+    return X, X @ rng.normal(size=20_000) + 0.1 * rng.normal(size=n) + 3
+
+
+@pytest.mark.parametrize("route", ["fit", "chunks", "one by one"])
+def test_many_sparse_columns_are_learned_exactly_in_the_span_of_the_rows(rng, route):
+    X, y = wide(rng)
+    model = LinearRegressor(Opium(0.7, intercept=True))
+    if route == "fit":
+        model.fit(X, y)
+    elif route == "chunks":
+        for start in range(0, 60, 17):
+            model.partial_fit(X[start : start + 17], y[start : start + 17])
+    else:
+        model.partial_fit(X[:1], y[:1])
+        for i in range(1, 60):
+            model.learn_one(X[[i]].toarray()[0], y[i])
+    # (K + 0.49 I) a = y around the means of the rows, and W = X'a
+    centre = np.eye(60) - 1 / 60
+    K = centre @ (X @ X.T).toarray() @ centre
+    W = X.T @ (centre @ np.linalg.solve(K + 0.49 * np.eye(60), centre @ y))
+    constant = y.mean() - X.mean(axis=0) @ W
+    np.testing.assert_allclose(model.coef_, W, atol=1e-5 * np.abs(W).max())
+    np.testing.assert_allclose(model.predict(X), X @ W + constant, rtol=1e-5)
+    np.testing.assert_allclose(model.intercept_, constant, rtol=1e-5)
+
+
+def test_a_model_of_many_sparse_columns_grows_unlearns_and_is_saved(rng, tmp_path):
+    X, y = wide(rng)
+    solver = Opium(0.7, intercept=True)
+    half, whole = (LinearRegressor(solver).fit(X[:n], y[:n]) for n in (30, 60))
+    greville.save(half, tmp_path / "model.greville")
+    model = greville.load(tmp_path / "model.greville").partial_fit(X[30:], y[30:])
+    np.testing.assert_allclose(model.predict(X), whole.predict(X), rtol=1e-5)
+    more, fewer = (m.predict(X[50:], return_std=True)[1] for m in (half, whole))
+    assert (more > 1.2 * fewer).sum() >= 8  # of rows it has not seen
+    model.unlearn(X[30:], y[30:])
+    np.testing.assert_allclose(model.predict(X), half.predict(X), rtol=1e-5)
+    left_out = LinearRegressor(solver).fit(X[1:], y[1:]).predict(X[:1])
+    np.testing.assert_allclose(whole.loo_predict(X, y)[:1], left_out, rtol=1e-5)
+
+
+def test_of_more_rows_than_there_is_room_for_projections_are_learned(rng, monkeypatch):
+    monkeypatch.setattr("greville.layers.span.MOST_ROWS", 20)
+    X, y = wide(rng)
+    model = LinearRegressor(Opium(0.7, intercept=True)).fit(X, y).partial_fit(X[:3], y[:3])
+    assert model.hidden_.n_hidden_ <= 20
+    X = model.hidden_.transform(X)
+    same = Opium(0.7, intercept=True).fit(X, y).partial_fit(X[:3], y[:3])
+    np.testing.assert_allclose(model.fitted_.solver.weights(), same.fitted_.weights(), rtol=1e-9)
 
 
 def test_numbers_that_are_too_large_are_those_of_X(rng):

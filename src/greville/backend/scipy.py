@@ -191,6 +191,16 @@ def orthogonal(A: Array) -> Array:
     return Q * np.where(np.diagonal(R) < 0, -1.0, 1.0)
 
 
+def root_of_largest(G: Array, tol: float) -> tuple[Array, Array]:
+    """The places of rows and columns of G, largest pivots first, and their root.
+
+    It ends where no pivot is larger than `tol`: what is left follows from these.
+    """
+    with _threads_for_root(G):
+        R, order, rank, _ = _routine(_lapack, "pstrf", G)(G, tol=tol)
+    return order[:rank] - 1, np.triu(R[:rank, :rank])
+
+
 def _threads_for_root(A: Array) -> AbstractContextManager[Any]:
     """A context for LAPACK routines of many short steps on a matrix of this size."""
     return one_thread if min(A.shape) < _THREADED_ROOT else nullcontext()

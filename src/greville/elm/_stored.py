@@ -21,6 +21,7 @@ from ..fields import (
     text,
     words,
 )
+from ..layers import SpanLayer
 from ..solvers import CACHES, Solver
 from .estimator import ELM
 from .fitted import Fitted
@@ -58,7 +59,7 @@ def stored_estimator(
             fitted = estimator.fitted_
             standardizes(estimator)
             require(isinstance(fitted.targets, targets), "the targets are those of another model")
-            fits = not linear or fitted.hidden.layer is None
+            fits = not linear or isinstance(fitted.hidden.layer, SpanLayer | None)
             require(fits, "a linear model has no hidden layer")
             n = estimator.n_features_in_
             fits = not series or n % max(1, estimator.n_channels_) == 0

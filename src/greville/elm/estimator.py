@@ -216,6 +216,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
             check_something_counts(examples.weight)
             with reporting(self.verbose, "learned", examples.n) as tell:
                 fitted, examples = start(new, examples, targets, whole=True)
+                fitted = fitted.spanning(examples.X)
                 rows, kept = fitted.rows(examples, tell), list[Array]()
                 places = rows_of_fit(examples.n)
                 if fitted.can_leave_out:
@@ -331,6 +332,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         self, fitted: Fitted, examples: Examples, predict: bool, spread: bool, options: Any
     ) -> tuple[Fitted, Any]:
         """Return the model after more rows, and what `_learn` returns."""
+        fitted = fitted.spanning(examples.X)
         calibrates = fitted.calibration is not None and fitted.windows(examples.n)
         if not (predict or self.verbose or calibrates or fitted.warmup):
             return fitted._replace(solver=fitted.solver.learn(fitted.rows(examples))), None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
@@ -12,6 +13,7 @@ from sklearn.base import clone
 from ..backend import Array, Backend, threads_for_rows
 from ..devices import on_host, place_of
 from ..fields import Fields, known, nothing, require, require_finite, stored
+from ..layers import SpanLayer
 from ..progress import Tell
 from ..solvers import Rows, Solver, State, block_length, device_check, takes_memory_to_read
 from .calibration import Calibration, windows_within
@@ -209,6 +211,17 @@ class Fitted(NamedTuple):
         solver = self.solver.with_outputs(targets.n_outputs, targets.outputs_of(self.targets))
         return self._replace(targets=targets, solver=solver)
 
+    def spanning(self, X: Any) -> Self:
+        """Return the model with units for the directions of rows that its `SpanLayer` lacks."""
+        layer = self.hidden.layer
+        if not isinstance(layer, SpanLayer):
+            return self
+        wider, old = layer.extended(X), np.arange(layer.n_hidden_)
+        if wider is layer:
+            return self
+        solver = self.solver.with_units(wider.n_hidden_, old)
+        return self._replace(hidden=replace(self.hidden, layer=wider), solver=solver)
+
     def with_sums(self, solver: State) -> Self:
         """Return the model with the sums of a solver, after rows were removed or merged.
 
@@ -274,14 +287,15 @@ class Fitted(NamedTuple):
 
         The outputs are where the model is, the others NumPy's.
         """
-        solver, b = self.solver, self.solver.shape.backend
+        wider = self.spanning(X) if spread else self  # larger outside the span of the rows
+        solver, hidden, b = wider.solver, wider.hidden, self.solver.shape.backend
         outputs, spreads = [], []
         W = solver.weights()
         length = block_length(b, W.shape[0], solver.dtype)
         for start in range(0, X.shape[0], length):
             if tell is not None:
                 tell(start)
-            H = self.hidden.activations(X[start : start + length], None, b)
+            H = hidden.activations(X[start : start + length], None, b)
             with threads_for_rows(b, H.shape[0]):
                 outputs.append(solver.predict(H, W))
             if spread:

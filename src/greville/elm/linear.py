@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..backend import Array
+from ..layers import SpanLayer
 from ..solvers import Solver
 from ._stored import CLASS_WEIGHT, stored_estimator
 from .classifier import ELMClassifier
@@ -40,8 +41,10 @@ class Linear(ELM):
         fitted = self.fitted_
         inputs, targets, solver = fitted.hidden.scaling, fitted.targets.scaling, fitted.solver
         W = solver.shape.backend.to_numpy(solver.weights()).astype(np.float64)
-        n = fitted.hidden.n_inputs
+        n = solver.shape.n_hidden
         constant, W = W[: len(W) - n].sum(axis=0), W[len(W) - n :]
+        if isinstance(fitted.hidden.layer, SpanLayer):
+            W = fitted.hidden.layer.of_columns(W)
         if inputs.unit is not None:
             W = W / inputs.unit[:, None]
         if inputs.centre is not None:
@@ -90,7 +93,9 @@ class LinearRegressor(Linear, ELMRegressor):
     Notes
     -----
     Memory is n_features², or n_samples x n_features while that is less. Sparse rows stay sparse
-    until a block of them is learned.
+    until a block of them is learned. Of more than 8,192 columns they are learned by their
+    coordinates in the span of the first 4,096 different rows, in a memory of 4,096²: exactly up to
+    so many rows, and then by their projections. `hidden_` is the layer that does so.
 
     Examples
     --------
@@ -163,7 +168,9 @@ class LinearClassifier(Linear, ELMClassifier):
     Notes
     -----
     Memory is n_features², or n_samples x n_features while that is less. Sparse rows stay sparse
-    until a block of them is learned.
+    until a block of them is learned. Of more than 8,192 columns they are learned by their
+    coordinates in the span of the first 4,096 different rows, in a memory of 4,096²: exactly up to
+    so many rows, and then by their projections. `hidden_` is the layer that does so.
 
     Examples
     --------

@@ -11,7 +11,7 @@ import numpy as np
 from ..backend import Array
 from ..compiled import Kernels, Unavailable
 from ..devices import is_tensor
-from ..layers import matrix_of
+from ..layers import SpanLayer, matrix_of
 from ..solvers import NEVER, InPlace
 from ..threads import new_lock
 from .calibration import rows_until_bound, window_at
@@ -45,10 +45,12 @@ class LiveRows:
     def start(cls, fitted: Fitted) -> LiveRows | None:
         """Fill arrays from a fitted value; None if kernels cannot learn rows for this value.
 
-        They do not learn rows that are kept in a warm-up, or that do not count once.
+        They do not learn rows that are kept in a warm-up, that may need one more unit, or that do
+        not count once.
         """
         weighted = getattr(fitted.targets, "weighted_labels", None) is not None
-        if weighted or fitted.warmup is not None:
+        grows = isinstance(fitted.hidden.layer, SpanLayer)
+        if grows or weighted or fitted.warmup is not None:
             return None
         single, n_seen = fitted.targets.n_outputs == 1, fitted.n_seen
         limit = NEVER if fitted.calibration is None else rows_until_bound(n_seen)

@@ -7,12 +7,13 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from ..backend import Array, Backend
 from ..devices import backend_for, fits_on_device, is_on_device, on_host, origin_of
-from ..layers import UNITS_PER_INPUT, Layer, RandomLayer, rows_apart
+from ..layers import UNITS_PER_INPUT, WIDE_COLUMNS, Layer, RandomLayer, SpanLayer, rows_apart
 from ..solvers import Opium, OpiumLight
 from ..validation import check_number, naming
 from .capabilities import make_solver, regularises
@@ -37,9 +38,12 @@ def start(
     may be on a device now. `n_rows` is how many there will be, if that is not the whole.
     """
     n_inputs, dtype, solver = rows.X.shape[1], targets.dtype, make_solver(model.solver)
-    n_known = rows.n if whole else None
-    _check_fits(model, solver, n_inputs, rows.n, dtype)
-    layer = _make_layer(model, solver, n_inputs, n_rows or n_known, dtype)
+    n_known, wide = rows.n if whole else None, _is_wide(model, rows.X)
+    if wide:
+        layer: Any = SpanLayer()
+    else:
+        _check_fits(model, solver, n_inputs, rows.n, dtype)
+        layer = _make_layer(model, solver, n_inputs, n_rows or n_known, dtype)
     b, scaling, warmup = _backend_for(model, solver, layer, rows), Scaling(), None
     if not whole and not has_own_layer(model) and standardizes(model):
         warmup = rows.at(slice(0)).on_host()
@@ -48,7 +52,7 @@ def start(
     places = places_for_layer(rows.n, n_inputs)
     some = rows if len(places) == rows.n else rows.at(places)
     if whole or has_own_layer(model):
-        scaling, targets = _units(model, targets, some)
+        scaling, targets = _units(model, layer, targets, some)
     if whole and _chooses_layer(model, solver, n_inputs):
         columns, few = Columns.of(some.X, some.weight), some.at(places_for_choosing(some.n))
         if model.hidden == "stream":
@@ -71,7 +75,7 @@ def measured_again(model: Any, fitted: Fitted, rows: Examples) -> Fitted | None:
     """
     hidden = fitted.hidden
     rows, layer = hidden.of_layer(rows), hidden.layer
-    scaling, targets = _units(model, fitted.targets, rows)
+    scaling, targets = _units(model, layer, fitted.targets, rows)
     if _is_auto(model):
         n_inputs = hidden.n_inputs - hidden.n_direct
         size = _size_in_stream(model, fitted.template, n_inputs, rows.n, hidden.dtype)
@@ -151,6 +155,12 @@ def _chooses_layer(model: Any, solver: Any, n_inputs: int) -> bool:
     if isinstance(model.hidden, str) and model.hidden == "stream":
         return _chooses_units(solver, n_inputs)
     return _is_auto(model) and _chooses_epsilon(solver) and is_for_choosing(n_inputs)
+
+
+def _is_wide(model: Any, X: Any) -> bool:
+    """Whether a linear model sees sparse rows by their coordinates in the span of some."""
+    linear = model.hidden is None and model.standardize is not True
+    return linear and sparse.issparse(X) and X.shape[1] > WIDE_COLUMNS
 
 
 # The layer
@@ -245,12 +255,14 @@ def _backend_for(model: Any, solver: Any, layer: Any, rows: Examples) -> Backend
     return backend_for(device, origin_of(rows.X), n_units)
 
 
-def _units(model: Any, targets: Any, rows: Examples) -> tuple[Scaling, Any]:
+def _units(model: Any, layer: Any, targets: Any, rows: Examples) -> tuple[Scaling, Any]:
     """Return the units of inputs and targets, measured from these rows."""
     if not standardizes(model):
         return Scaling(), targets.measured(None)
+    outputs = None if targets.calibrates else Columns.of(on_host(rows.y), rows.weight)
+    if isinstance(layer, SpanLayer):  # sparse rows stay as they are
+        return Scaling(), targets.measured(outputs)
     always, centre_sparse = not isinstance(model.standardize, str), not has_own_layer(model)
     columns = Columns.of(rows.X, rows.weight)
     scaling = Scaling.of_inputs(columns, always=always, centre_sparse=centre_sparse)
-    outputs = None if targets.calibrates else Columns.of(on_host(rows.y), rows.weight)
     return scaling, targets.measured(outputs)

@@ -20,6 +20,7 @@ from .random import RandomLayer
 from .reservoir import ReservoirLayer
 from .sequence import SequenceLayer
 from .series import SeriesLayer, series_rows
+from .span import WIDE_COLUMNS, SpanLayer
 from .stacked import StackedLayer
 from .table import ColumnSummary, TableLayer
 from .two_stages import image_layer
@@ -27,6 +28,7 @@ from .two_stages import image_layer
 __all__ = [
     "KERNELS",
     "UNITS_PER_INPUT",
+    "WIDE_COLUMNS",
     "ClassLayer",
     "ColumnSummary",
     "ContrastLayer",
@@ -42,6 +44,7 @@ __all__ = [
     "ReservoirLayer",
     "SequenceLayer",
     "SeriesLayer",
+    "SpanLayer",
     "StackedLayer",
     "TableLayer",
     "image_layer",
