@@ -31,6 +31,10 @@ _LARGEST_SIGNED = {"d": 1e-9, "f": 1e-3}
 # Two passes of Gram-Schmidt are enough unless the second shrank the vector this much again.
 _REORTHOGONALISE = 0.7
 
+# Rows of which so much is outside the span of those before them are orthonormalised together, and
+# once: that multiplies rounding by no more than one over it. With a ridge all rows have pivots.
+_FAR, _RIDGE = 0.1, 1e-4
+
 
 # How many digits a Gram matrix loses
 
@@ -254,33 +258,85 @@ def extend_basis(b: Backend, Q: Array, H: Array, tol: float) -> tuple[Array, Arr
     found = xp.zeros_like(C[:room, :])
     T = xp.concat([along, xp.zeros_like(found[:, :1].T * unit)], axis=1)
     new = np.zeros(n, dtype=bool)
-    k = 0
-    for i in np.flatnonzero(b.row_squares(C) > limit).tolist():
-        known = found[:k, :]
-        before = b.row_squares(C[i : i + 1, :])[0]
-        t, c = _project(b, C[i : i + 1, :], known)
-        after = b.row_squares(c)[0]
-        if after < _REORTHOGONALISE**2 * before:
-            in_Q, in_found = b.matmul(c, Q.T), b.matmul(c, known.T)
-            c = c - b.matmul(in_Q, Q) - b.matmul(in_found, known)
-            T[i : i + 1, :rank] += in_Q
-            t = t + in_found
+    k, rows = 0, np.flatnonzero(b.row_squares(C) > limit)
+    for run in _runs(b, C, rows, limit):
+        known, part = found[:k, :], slice(run[0], run[-1] + 1)
+        if len(run) > 1 and k + len(run) <= room:
+            t, c = _project(b, C[part, :], known)
+            both = _orthonormal(b, c)
+            if both is not None:
+                T[part, rank : rank + k] += t
+                T[part, rank + k : rank + k + len(run)], found[k : k + len(run), :] = both
+                new[part] = True
+                k += len(run)
+                continue
+        for i in run:
+            known = found[:k, :]
+            before = b.row_squares(C[i : i + 1, :])[0]
+            t, c = _project(b, C[i : i + 1, :], known)
             after = b.row_squares(c)[0]
-        T[i : i + 1, rank : rank + k] += t
-        if k < room and after > limit[i]:
-            T[i, rank + k] = float(np.sqrt(after))
-            found[k : k + 1, :] = c / float(np.sqrt(after))
-            new[i] = True
-            k += 1
+            if after < _REORTHOGONALISE**2 * before:
+                in_Q, in_found = b.matmul(c, Q.T), b.matmul(c, known.T)
+                c = c - b.matmul(in_Q, Q) - b.matmul(in_found, known)
+                T[i : i + 1, :rank] += in_Q
+                t = t + in_found
+                after = b.row_squares(c)[0]
+            T[i : i + 1, rank : rank + k] += t
+            if k < room and after > limit[i]:
+                T[i, rank + k] = float(np.sqrt(after))
+                found[k : k + 1, :] = c / float(np.sqrt(after))
+                new[i] = True
+                k += 1
     return xp.concat([Q, found[:k, :]]), T[:, : rank + k] * unit, new
 
 
+def _runs(b: Backend, C: Array, rows: Array, limit: Array) -> list[list[int]]:
+    """Cut the places of rows into runs that follow each other and are far from dependent.
+
+    The others are runs of one row. What is left of a row after those before it is a pivot of the
+    products of rows of length one, which a small ridge keeps from failing.
+    """
+    if len(rows) < 2:
+        return [rows.tolist()] if len(rows) else []
+    D = C if len(rows) == C.shape[0] else b.xp.take(C, b.asarray(rows), axis=0)
+    lengths = np.sqrt(b.row_squares(D))
+    D = D / b.asarray(lengths[:, None], b.dtype_of(C))
+    root = b.cholesky(b.add_ridge(b.matmul(D, D.T).T, _RIDGE))
+    far = np.zeros(len(rows), dtype=bool)
+    if root is not None:
+        pivots = np.abs(b.to_numpy(_diagonal(b, root)))
+        far = (pivots > _FAR) & (0.5 * (pivots * lengths) ** 2 > limit[rows])
+    follows = far[1:] & far[:-1] & (np.diff(rows) == 1)
+    return [run.tolist() for run in np.split(rows, np.flatnonzero(~follows) + 1)]
+
+
+def _orthonormal(b: Backend, C: Array) -> tuple[Array, Array] | None:
+    """L and F with C = LF and FF' = I, by two Cholesky factors; None for dependent rows."""
+    L = b.identity(C.shape[0], b.dtype_of(C))
+    for last in (False, True):
+        G = b.matmul(C, C.T)
+        if last and not float(b.xp.max(b.xp.abs(G - b.identity(G.shape[0], b.dtype_of(G))))) < 0.1:
+            return None
+        U = b.cholesky(G.T)
+        if U is None:
+            return None
+        L, C = b.matmul(L, U.T), b.solve(U, C, transposed=True)
+    return L, C
+
+
 def _project(b: Backend, C: Array, Q: Array) -> tuple[Array, Array]:
-    """The coordinates of rows in Q and what is outside, by Gram-Schmidt twice: to rounding."""
+    """The coordinates of rows in Q and what is outside, by Gram-Schmidt, twice where it matters.
+
+    What is outside keeps a part in Q of about the rounding of the row itself.
+    """
     t = b.matmul(C, Q.T)
-    C = C - b.matmul(t, Q)
-    again = b.matmul(C, Q.T)
-    return t + again, C - b.matmul(again, Q)
+    if not Q.shape[0]:
+        return t, C
+    left = C - b.matmul(t, Q)
+    if (b.row_squares(left) > _FAR**2 * b.row_squares(C)).all():
+        return t, left
+    again = b.matmul(left, Q.T)
+    return t + again, left - b.matmul(again, Q)
 
 
 def _diagonal(b: Backend, A: Array) -> Array:

@@ -46,6 +46,24 @@ def test_extend_basis_stays_orthonormal_for_nearly_dependent_rows(rng, backend):
     np.testing.assert_allclose(T @ Q, H, atol=1e-13)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_extend_basis_takes_rows_together_and_copies_one_by_one(rng, backend, dtype):
+    b, M = backend, 400
+    H = rng.normal(size=(90, M)) + 3 * rng.normal(size=M)  # much alike
+    H[[20, 50, 89]] = H[[3, 21, 88]]
+    H[60] = H[10] + 1e-2 * H[60]
+    H = H.astype(dtype)
+    Q, T = b.zeros((0, M), dtype), []
+    for part in (slice(0, 30), slice(30, 90)):
+        Q, t, new = linalg.extend_basis(b, Q, b.asarray(H[part]), 1e-4)
+        assert new.tolist() == [i not in (20, 50, 89) for i in range(90)[part]]
+        T.append(b.to_numpy(t))
+    Q, digits = b.to_numpy(Q), 50 * np.finfo(dtype).eps
+    T = np.vstack([np.pad(t, ((0, 0), (0, len(Q) - t.shape[1]))) for t in T])
+    np.testing.assert_allclose(Q @ Q.T, np.eye(87), atol=digits)
+    np.testing.assert_allclose(T @ Q, H, atol=10 * digits)
+
+
 @pytest.mark.parametrize("condition", [1.0, 1e6, 1e11])
 def test_innovations_keep_their_digits(rng, backend, condition):
     b, M, n = backend, 20, 60
