@@ -314,7 +314,7 @@ class Declaration:
 _DECLARED: dict[type, dict[str, Any]] = {}
 
 # The classes whose objects can be in files, by their names.
-_STORABLE: dict[str, type] = {}
+STORABLE: dict[str, type] = {}
 
 
 def stored(**declared: Any) -> Callable[[type[T]], type[T]]:
@@ -339,29 +339,18 @@ def declaration_of(cls: type) -> Declaration | None:
 
 def add_class(cls: type[T]) -> type[T]:
     """Let objects of a class be in files; a ValueError if another class of its name can."""
-    other = _STORABLE.get(cls.__name__, cls)
+    other = STORABLE.get(cls.__name__, cls)
     same = (other.__module__, other.__qualname__) == (cls.__module__, cls.__qualname__)
     if not (same or cls.__module__.startswith("greville.")):
         raise ValueError(f"{cls.__name__}: another class of this name can be saved; rename it.")
-    _STORABLE[cls.__name__] = cls
+    STORABLE[cls.__name__] = cls
     return cls
-
-
-def class_named(name: str) -> type | None:
-    """The class of this name whose objects can be in files, if its module is imported."""
-    return _STORABLE.get(name)
-
-
-def class_names() -> tuple[str, ...]:
-    """Return the names of all classes whose objects can be in files."""
-    return tuple(_STORABLE)
 
 
 def _is_value(cls: type[Any]) -> bool:
     """Whether objects of a class are made from their fields, and never change."""
-    if issubclass(cls, tuple):
-        return True
-    return dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    frozen = getattr(getattr(cls, "__dataclass_params__", None), "frozen", False)
+    return frozen or issubclass(cls, tuple)
 
 
 def compact(thing: Any) -> None:

@@ -10,7 +10,7 @@ from sklearn.decomposition import PCA
 
 import greville
 from greville import ELMRegressor, Opium, RandomLayer, persistence
-from greville.fields import class_names
+from greville.fields import STORABLE
 from greville.persistence import ModelFileError, container, registry
 
 from .models import (
@@ -62,7 +62,7 @@ def test_every_class_of_the_registry_is_in_some_file(models, rng):
 
     for model in [*models, stream_of_rows(rng), stream_of_labels()]:
         visit(content(model)[0])
-    classes = (registry.declared(name)[0] for name in class_names())
+    classes = (registry.declared(name)[0] for name in STORABLE)
     # A class of an example in a docstring has the module of that docstring, and is not in it.
     ours = (cls for cls in classes if vars(sys.modules[cls.__module__]).get(cls.__name__) is cls)
     assert met == {cls.__name__ for cls in ours if cls.__module__.startswith("greville.")}
@@ -103,7 +103,6 @@ def test_a_file_is_a_safetensors_file(rng, tmp_path):
         (ELMRegressor(PCA(2)), "greville's layers"),
         (RandomLayer(activation=np.tanh), "pass one of"),
         (RandomLayer(random_state=np.random.default_rng(0)), "pass a number"),
-        (RandomLayer(random_state=np.random.RandomState(np.random.PCG64(0))), "pass a number"),
         (PCA(2), "greville's own models"),
         ({"a": 1}, "greville's own models"),
         (Opium(epsilon=[1]), "Opium.epsilon must be"),
@@ -165,11 +164,11 @@ def test_numbers_and_text_are_exact(tmp_path):
     assert len(header["checksum"]) == 64
 
 
-def test_random_states_go_on(tmp_path):
-    random = np.random.RandomState(7)
-    random.normal()  # half of a pair is kept
-    loaded = there_and_back(RandomLayer(5, random_state=random), tmp_path)
-    assert np.array_equal(loaded.random_state.normal(size=99), random.normal(size=99))
+def test_random_states_are_not_stored(tmp_path):
+    layer = RandomLayer(5, random_state=np.random.RandomState(7)).fit(np.eye(3))
+    loaded = there_and_back(layer, tmp_path)
+    assert loaded.random_state is None
+    assert np.array_equal(loaded.weights_, layer.weights_)
 
 
 def test_without_safetensors_it_says_what_to_install(monkeypatch, tmp_path):

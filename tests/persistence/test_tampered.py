@@ -23,7 +23,7 @@ from greville import (
     ReceptiveFieldLayer,
     SlidingOpium,
 )
-from greville.fields import class_names
+from greville.fields import STORABLE
 from greville.monitor import DriftMonitor
 from greville.persistence import ModelFileError
 from greville.tables import RowErrors, Stream, TableModel
@@ -44,7 +44,8 @@ from .models import (
 HOSTILE = [
     None, True, -1, 0, 7, 2**31, 2**62, 2**63, -(10**30), 10**100, 1e308, -0.5, "", "auto",
     "x" * 99, [], [[]], {}, {"float": "nan"}, {"float": "inf"}, {"float": 3}, {"tuple": []},
-    {"tuple": 5}, {"dict": {}}, {"dtype": "float64"}, {"dtype": "O"}, {"numpy": ["float32", 1]},
+    {"tuple": 5}, {"dict": {}}, {"dict": [[[], 1]]}, {"dict": [["a", 1]]},
+    {"dtype": "float64"}, {"dtype": "O"}, {"numpy": ["float32", 1]},
     {"numpy": ["uint8", -1]}, {"numpy": ["object", 1]}, {"array": ["R", "F"]}, {"array": ["", "C"]},
     {"triangle": ["state.sums.R", "F"]}, {"triangle": ["state.sums.Z", "C"]},
     {"words": "R"}, {"strings": ["a", "b"]}, {"strings": [1]}, {"strings": "ab"},
@@ -81,7 +82,7 @@ def _mutate_document(rng, document, tensors):
     elif kind == 2:
         parent[way[-1]] = DEEP[rng.integers(len(DEEP))]
     elif kind == 3 and (names := [w for w in ways if w[-1] == "class"]):
-        known = [*class_names(), "builtins.eval", "PCA"]
+        known = [*STORABLE, "builtins.eval", "PCA"]
         way = names[rng.integers(len(names))]
         _parent(document, way)[way[-1]] = known[rng.integers(len(known))]
     elif kind == 4 and isinstance(parent[way[-1]], (int, float)):
@@ -211,7 +212,7 @@ def _mutation_sources(rng):
         Opium(0.2, intercept=True).partial_fit(H[:4], y[:4]),
         OpiumLight().partial_fit(H[:3], y[:3]),
         Greville().partial_fit(H[:3].astype("f"), y[:3].astype("f")),
-        ELMRegressor(8, random_state=np.random.RandomState(0)).partial_fit(H[:40], 1e5 * y[:40]),
+        ELMRegressor(8, random_state=0).partial_fit(H[:40], 1e5 * y[:40]),
         ELMClassifier(8, random_state=0).partial_fit(H[:40], labels[:40]),
         ELMRegressor(FourierLayer(7), "dynamic").fit(H, y),
         ReceptiveFieldLayer((40, 40), 8, border=16, random_state=0).fit(np.ones((2, 1600))),

@@ -94,7 +94,7 @@ def fingerprint(model: Any) -> str:
     >>> fingerprint(Opium(epsilon=0.1)) == fingerprint(Opium(epsilon=0.1))
     True
     """
-    return container.checksum(container.FORMAT, *_encoded(model, None))
+    return container.checksum(*_encoded(model, None))
 
 
 def _encoded(model: Any, extra: dict[str, Any] | None) -> tuple[Any, dict[str, Array]]:
@@ -103,7 +103,7 @@ def _encoded(model: Any, extra: dict[str, Any] | None) -> tuple[Any, dict[str, A
         raise FieldError(f"a {type(model).__name__} is a part of a model; save the model")
     if extra is not None and not (type(extra) is dict and tree.holds(extra)):
         raise Refused(f"extra must be a dict, and {tree.name}; {tree.advice}")
-    encoder = Encoder(registry.to_fields)
+    encoder = Encoder()
     written = {"model": encoder.encode(model, ""), "extra": encoder.encode(extra, "extra")}
     return {"greville": __version__, **written}, encoder.tensors
 
@@ -206,22 +206,23 @@ class ModelFile:
                 **more,
             } if not more:
                 with _quiet():
-                    self.extra: Any = Decoder({}, registry.from_fields).decode(extra)
+                    self.extra: Any = Decoder({}).decode(extra)
             case _:
                 raise Refused("it does not hold a model")
         if self.extra is not None and not (type(self.extra) is dict and tree.holds(self.extra)):
             raise Refused("its extra data are not a tree of JSON values")
-        about = {"version": version, "class": name, "size": size, "checksum": content.checksum}
         self.header: dict[str, Any] = {
-            "format": content.number,
-            **about,
+            "format": container.FORMAT,
+            "version": version,
+            "class": name,
+            "size": size,
             "checksum": content.checksum,
         }
 
     @cached_property
     def model(self) -> Any:
         assert self._content is not None
-        decoder = Decoder(self._content.tensors, registry.from_fields)
+        decoder = Decoder(self._content.tensors)
         with _naming(self.path, _LOADED), _quiet():
             model = decoder.decode(self._content.document["model"])
             if not registry.declaration_for(model).whole or decoder.left:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-FORMAT = 5
+FORMAT = 6
 
 # The document is small: it has names and settings; rows are tensors.
 MAX_HEADER = 1 << 24
@@ -56,9 +56,8 @@ class Refused(Exception):
 
 
 class Content(NamedTuple):
-    """Content of a file: the number of its format, and a document, as it is in JSON."""
+    """Content of a file: its checksum, its document as it is in JSON, and its arrays."""
 
-    number: int
     checksum: str
     document: Any
     tensors: dict[str, Array]
@@ -85,14 +84,14 @@ def write(path: str, document: Any, tensors: dict[str, Array]) -> None:
         raise OSError(str(error)) from error
 
 
-def metadata_of(document: Any, tensors: dict[str, Array], number: int = FORMAT) -> dict[str, str]:
+def metadata_of(document: Any, tensors: dict[str, Array]) -> dict[str, str]:
     """Return the metadata of a file that `read` accepts; else raise `Refused`.
 
     It is one entry: safetensors writes several in any order, and the same model should give the
     same bytes.
     """
-    digest = checksum(number, document, tensors)
-    entry = _text({"format": number, "sha256": digest, "document": document})
+    digest = checksum(document, tensors)
+    entry = _text({"format": FORMAT, "sha256": digest, "document": document})
     header = len(json.dumps(entry)) + sum(len(json.dumps(name)) + 150 for name in tensors)
     if len(tensors) > _MAX_TENSORS or header > MAX_HEADER or _size_in_memory(entry) > _MAX_TREE:
         raise Refused(
@@ -124,16 +123,22 @@ def read(path: str) -> Content:
     if type(entry) is not dict or sorted(entry) != ["document", "format", "sha256"]:
         raise Refused(DAMAGED)
     number, document = entry["format"], entry["document"]
-    _check_format(number)
-    digest = checksum(number, document, tensors)
+    if type(number) is not int or number < 1:
+        raise Refused("it is not a greville model")
+    if number != FORMAT:
+        raise Refused(
+            f"it is in format {number}, and this greville reads format {FORMAT}; upgrade with: pip "
+            "install -U greville, or train the model again"
+        )
+    digest = checksum(document, tensors)
     if digest != entry["sha256"]:
         raise Refused("it is damaged: its checksum does not match its content")
-    return Content(number, digest, document, tensors)
+    return Content(digest, document, tensors)
 
 
-def checksum(number: int, document: Any, tensors: dict[str, Array]) -> str:
+def checksum(document: Any, tensors: dict[str, Array]) -> str:
     """SHA-256 of all that is in a file: names, dtypes, shapes and bytes."""
-    total = sha256(f"{number} {_text(document)}".encode())
+    total = sha256(f"{FORMAT} {_text(document)}".encode())
     for name in sorted(tensors):
         tensor = tensors[name]
         content = sha256(np.ascontiguousarray(tensor).data).hexdigest()
@@ -173,14 +178,3 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
-
-
-def _check_format(number: Any) -> None:
-    """Raise unless this version of greville can read the format."""
-    if type(number) is not int or number < 1:
-        raise Refused("it is not a greville model")
-    if number != FORMAT:
-        raise Refused(
-            f"it is in format {number}, and this greville reads format {FORMAT}; upgrade with: pip "
-            "install -U greville, or train the model again"
-        )

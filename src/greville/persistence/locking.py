@@ -6,7 +6,7 @@ import errno
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 from .container import ModelFileError
 
@@ -49,49 +49,45 @@ def locked(path: str | os.PathLike[str] | None) -> Iterator[None]:
 
 def _release(descriptor: int, beside: str) -> None:
     """Remove the lock file while it is locked; Windows removes no file that is open."""
-    if sys.platform == "win32":
-        os.close(descriptor)
-    with suppress(OSError):  # on Windows: another process has it by now
-        os.unlink(beside)
-    if sys.platform != "win32":
-        os.close(descriptor)
+    with ExitStack() as undo:
+        undo.callback(os.close, descriptor)
+        if sys.platform == "win32":
+            undo.close()
+        with suppress(OSError):  # on Windows: another process has it by now
+            os.unlink(beside)
 
 
 def _acquire(beside: str) -> int | None:
     """The lock file, open and locked; None if another process has locked it."""
     while True:
         descriptor = os.open(beside, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
+        with ExitStack() as undo:
+            undo.callback(os.close, descriptor)
             if not _lock(descriptor):
-                os.close(descriptor)
                 return None
-            if sys.platform == "win32":  # where nobody can remove an open file
-                return descriptor
-            # The process that had the lock before may have removed this file meanwhile.
+            # The process that had the lock before may have removed this file meanwhile; on Windows
+            # nobody can remove an open file.
             with suppress(FileNotFoundError):
-                if os.path.samestat(os.stat(beside), os.fstat(descriptor)):
+                if sys.platform == "win32" or os.path.samestat(
+                    os.stat(beside), os.fstat(descriptor)
+                ):
+                    undo.pop_all()
                     return descriptor
-        except BaseException:
-            os.close(descriptor)
-            raise
-        os.close(descriptor)
 
 
 def _lock(descriptor: int) -> bool:
     """Try to take the lock; return whether this process holds the lock now."""
     try:
-        try:
-            import fcntl
-        except ImportError:  # Windows
+        if sys.platform == "win32":
             import msvcrt
 
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         else:
+            import fcntl
+
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        if error.errno in _NO_LOCKS:
-            return True
-        if error.errno in (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK):
-            return False
-        raise
+        if error.errno not in (*_NO_LOCKS, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK):
+            raise
+        return error.errno in _NO_LOCKS
     return True

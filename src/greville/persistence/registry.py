@@ -6,14 +6,7 @@ import reprlib
 from importlib import import_module
 from typing import Any, TypeVar
 
-from ..fields import (
-    Declaration,
-    FieldError,
-    Fields,
-    add_class,
-    class_named,
-    declaration_of,
-)
+from ..fields import STORABLE, Declaration, FieldError, Fields, add_class, declaration_of
 
 C = TypeVar("C", bound=type)
 
@@ -71,9 +64,9 @@ def _import_all() -> None:
 
 def declared(name: str) -> tuple[type, Declaration]:
     """Import and return the class of this name, and its declaration."""
-    if class_named(name) is None:
+    if name not in STORABLE:
         _import_all()
-    cls = class_named(name)
+    cls = STORABLE.get(name)
     declaration = None if cls is None else declaration_of(cls)
     if cls is None or declaration is None:
         raise FieldError(
@@ -82,52 +75,54 @@ def declared(name: str) -> tuple[type, Declaration]:
     return cls, declaration
 
 
+def declaration_for(thing: Any) -> Declaration:
+    """Return the declaration of an object's class; a `FieldError` if the class has none."""
+    cls = type(thing)
+    declaration = declaration_of(cls)
+    if declaration is None or STORABLE.get(cls.__name__) is not cls:
+        raise FieldError(
+            f"a {cls.__name__} from {cls.__module__} cannot be saved; only greville's own models "
+            "and their parts can, and classes passed to greville.persistence.register"
+        )
+    return declaration
+
+
 def to_fields(thing: Any) -> tuple[str, Fields]:
     """Compact an object; return the name of its class and its fields."""
     name, declaration = type(thing).__name__, declaration_for(thing)
     declaration.compact(thing)
     fields = declaration.read(thing)
+    unknown = next((field for field in fields if field not in declaration.kinds), None)
+    if unknown is not None:
+        raise FieldError(
+            f"{name} has {reprlib.repr(unknown)}, which cannot be saved; delete it, or pass what "
+            "it says as `extra`"
+        )
     _check_kinds(name, declaration, fields, saving=True)
     declaration.check(thing)
     return name, dict(sorted(fields.items()))
 
 
-def declaration_for(thing: Any) -> Declaration:
-    """Return the declaration of an object's class; a `FieldError` if the class has none."""
-    name = type(thing).__name__
-    declaration = declaration_of(type(thing))
-    if declaration is not None and class_named(name) is type(thing):
-        return declaration
-    raise FieldError(
-        f"a {name} from {type(thing).__module__} cannot be saved; only greville's own models and "
-        "their parts can, and classes passed to greville.persistence.register"
-    )
-
-
 def from_fields(name: str, fields: Fields) -> Any:
     """An object of the class and the fields in a file."""
     cls, declaration = declared(name)
-    _check_kinds(name, declaration, fields, saving=False)
+    _check_kinds(name, declaration, fields)
     thing = declaration.make(cls, fields)
     declaration.check(thing)
     declaration.try_out(thing)
     return thing
 
 
-def _check_kinds(name: str, declaration: Declaration, fields: Fields, *, saving: bool) -> None:
-    needed = set(declaration.parameters)
-    if any(field in fields for field in declaration.fitted):
-        needed |= set(declaration.fitted)
-    missing = sorted(needed - set(fields))
-    if missing:
-        raise FieldError(f"{name} lacks {missing[0]}")
-    kinds = declaration.kinds
+def _check_kinds(
+    name: str, declaration: Declaration, fields: Fields, *, saving: bool = False
+) -> None:
+    fitted = declaration.fitted if fields.keys() & declaration.fitted.keys() else {}
+    for field in sorted({*declaration.parameters, *fitted} - fields.keys()):
+        raise FieldError(f"{name} lacks {field}")
     for field, value in fields.items():
-        if field not in kinds:
-            what = f"{name} has {reprlib.repr(field)}, which cannot be saved"
-            advice = "delete it, or pass what it says as `extra`"
-            raise FieldError(f"{what}; {advice}" if saving else f"{name} has an unknown {field!r}")
-        kind = kinds[field]
+        kind = declaration.kinds.get(field)
+        if kind is None:
+            raise FieldError(f"{name} has an unknown {field!r}")
         if not kind.holds(value):
             advice = f"; {kind.advice}" if saving and kind.advice else ""
             got = f"{type(value).__name__} {reprlib.repr(value)}"
