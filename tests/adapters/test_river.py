@@ -141,8 +141,8 @@ def test_a_clone_has_the_parameters_and_no_rows():
     assert other.table_model.n_rows == 0
     wanted = {**model._get_params(), "seed": 4}
     assert other._get_params() == wanted
-    assert other.table_model.settings["alpha"] == 1.01
-    assert other.table_model.settings["seed"] == 4
+    assert other.table_model.settings.alpha == 1.01
+    assert other.table_model.settings.seed == 4
 
 
 # Rows
@@ -335,7 +335,7 @@ def test_parameters_are_checked_at_once():
 
 def test_a_seed_of_none_is_another_one_each_time():
     first, second = Regressor(seed=None), Regressor(seed=None)
-    assert first.table_model.settings["seed"] != second.table_model.settings["seed"]
+    assert first.table_model.settings.seed != second.table_model.settings.seed
     assert first._is_stochastic
 
 

@@ -349,3 +349,18 @@ def test_weights_that_do_not_fit_change_nothing(frame):
         with pytest.raises(ValueError, match="weight"):
             model.fit(X, y, sample_weight=weight)
     np.testing.assert_array_equal(model.predict(X), before)
+
+
+@pytest.mark.parametrize("weight", ["balanced", {"rare": 10.0, "never": 2.0}])
+def test_rows_count_by_the_weights_of_their_classes(rng, weight, tmp_path):
+    X = rng.normal(size=(900, 2))
+    y = np.where(X[:, 0] + rng.normal(size=900) > 2, "rare", "usual")
+    model = TableClassifier(hidden=30, class_weight=weight).fit(X, y)
+    plain = TableClassifier(hidden=30).fit(X, y)
+    found, before = ((each.predict(X)[y == "rare"] == "rare").mean() for each in (model, plain))
+    assert found > before + 0.2
+    assert ("never" in model.classes_) == isinstance(weight, dict)
+    greville.save(model, tmp_path / "m")
+    again = greville.load(tmp_path / "m")
+    assert again.class_weight == weight
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))

@@ -263,7 +263,7 @@ def _say_end(state: Any, row_errors: Any, checkpoint: Path | None) -> None:
     say_findings(state.unlearned.findings())
     if state.lines and not (state.n_rows or state.waiting or row_errors.count):
         say(f"Warning: no line had a value of {state.model.target!r}; nothing was learned.")
-    labels = state.live.classes if state.model.settings["task"] == "numbers" else []
+    labels = state.live.classes if state.model.settings.task == "numbers" else []
     words = [label for label in labels if isinstance(number_or_word(label), str)]
     if 0 < len(words) < len(labels):
         say(

@@ -172,7 +172,7 @@ def _say_learned(run: Training, findings: Iterable[Any]) -> None:
     what = f"{model.target!r}, a number"
     if model.classes:
         what = f"{len(model.classes):,} classes of {model.target!r}"
-    if model.target_kind == "integer" and model.settings["task"] == "auto":
+    if model.target_kind == "integer" and model.settings.task == "auto":
         what += " (for a number pass --task regression)"
     where = "" if run.n_workers is None else f" on {counted(run.n_workers, 'worker')}"
     units = counted(int(model.estimator.solver_.n_features_in_), "hidden unit")

@@ -1,5 +1,6 @@
 """A hidden layer, or none, and a solver behind scikit-learn's API."""
 
+from ._stored import CLASS_WEIGHT
 from .capabilities import regularises
 from .classifier import ELMClassifier
 from .estimator import set_direct_inputs
@@ -10,6 +11,7 @@ from .starting import looks_at_rows
 from .time_series import TimeSeriesClassifier, TimeSeriesRegressor
 
 __all__ = [
+    "CLASS_WEIGHT",
     "ELMClassifier",
     "ELMRegressor",
     "LinearClassifier",

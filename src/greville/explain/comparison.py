@@ -196,7 +196,7 @@ def _filtered(batches: list[Batch], chosen: NDArray[np.bool_]) -> list[Batch]:
 
 
 def _encoded(model: TableModel, batches: list[Batch]) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    gaps = model.settings["na"]
+    gaps = model.settings.na
     X = [model.schema.encode(batch.with_gaps(gaps))[0] for batch in batches]
     return np.concatenate(X), np.concatenate([model.targets(batch)[0] for batch in batches])
 

@@ -102,7 +102,7 @@ def _linear(model: TableModel, rows: list[Batch], places: list[tuple[int, int]])
     encoded, targets = [], []
     for i, batch in enumerate(rows):
         use = [row for batch_at, row in places if batch_at == i]
-        encoded.append(model.schema.encode(batch.with_gaps(model.settings["na"]))[0][use])
+        encoded.append(model.schema.encode(batch.with_gaps(model.settings.na))[0][use])
         targets.append(model.targets(batch)[0][use])
     X, y = np.concatenate(encoded), np.concatenate(targets)
     linear: Any = LinearClassifier() if model.classes else LinearRegressor()

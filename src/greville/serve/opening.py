@@ -130,7 +130,7 @@ def _snapshot(path: Path, options: ServeOptions) -> Snapshot:
         snapshot = Snapshot(stream)
     stream = snapshot.stream
     for name, value in options.given.items():
-        was = stream.model.settings[name]
+        was = getattr(stream.model.settings, name)
         if was != value:
             what = f"was made with {was!r}; leave it out, or name another file"
             raise ServeError(f"{name}={value!r}: {path} {what}.")

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from ..elm import ELMClassifier, ELMRegressor
-from ..fields import count, flag, json, known, nothing, require
+from ..fields import count, flag, known, nothing, require
 from ._first import FirstRows
-from ._settings import FIRST_ROWS
+from ._settings import FIRST_ROWS, Settings
 from ._values import LARGEST
 from .batch import Batch
 from .schema import Schema
@@ -19,7 +19,7 @@ from .target import CLASSIFICATION, Target
 T = TypeVar("T", bound=Any)
 
 FIELDS = {
-    "settings": json,
+    "settings": known(Settings),
     "fitted_target": nothing | known(Target),
     "columns": nothing | known(Schema),
     "estimator": nothing | known(ELMRegressor, ELMClassifier),
@@ -30,16 +30,9 @@ FIELDS = {
 }
 
 
-def to_fields(model: Any) -> dict[str, Any]:
-    """Return the fields of a model that a file holds: all except the device."""
-    fields = {name: getattr(model, name) for name in FIELDS}
-    settings = {k: v for k, v in model.settings.items() if k != "device"}
-    return {**fields, "settings": settings}
-
-
 def from_fields(cls: type[T], fields: dict[str, Any]) -> T:
     """Make the model from a file's fields; a ValueError if the settings are invalid."""
-    model = cls(**fields.pop("settings"))
+    model = cls(fields["settings"].target)
     for name, value in fields.items():
         setattr(model, name, value)
     model.n_expected = FIRST_ROWS if model.first is None else model.first.n

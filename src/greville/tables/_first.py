@@ -14,9 +14,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..fields import array, count, require, stored
+from ._settings import Settings
 from ._values import FLAG, IN_LABELS, NUMBER, TAGS, TEXT, TIME, VECTOR, UnknownType, joined
 from .batch import Batch, Place, TableError, check_count, record_batch
-from .decisions import Evidence, Hints, usual_of
+from .decisions import Evidence, usual_of
 from .doubts import unused_options
 from .schema import Schema
 from .target import Target, check_target, decide_target
@@ -166,21 +167,20 @@ class EncodedRows:
         return EncodedRows(self.X[:stop], self.y[:stop], self.known[:stop], {})
 
 
-def first_columns(settings: dict[str, Any], first: FirstRows) -> tuple[Schema, Target, Batch]:
+def first_columns(settings: Settings, first: FirstRows) -> tuple[Schema, Target, Batch]:
     """Decide the columns of the first rows and the target; return these and the rows as a batch."""
-    batch, name = first.batch().with_gaps(settings["na"]), settings["target"]
+    batch, name = first.batch().with_gaps(settings.na), settings.target
     check_target(batch, name)
     columns = {other: batch.values(other) for other in first.columns if other != name}
-    hints = Hints.of(settings)
-    schema = Schema.fit(columns, hints, first.places)
+    schema = Schema.fit(columns, settings, first.places)
     if not schema.inputs:
         what = "; ".join(f"{c.name!r} is {c.description()}" for c in schema.columns)
         raise TableError(f"there is no column to learn from: {what or 'there is no other'}.")
     values, decisions = batch.values(name), schema.decisions
-    column = Evidence(name, values, hints, usual_of(columns, decisions), IN_LABELS)
+    column = Evidence(name, values, settings, usual_of(columns, decisions), IN_LABELS)
     decision = decide_target(column)
-    target = Target.fit(name, values, settings["task"], decision, folds=name in hints.fold)
-    unused = unused_options({**columns, name: values}, [*decisions.values(), decision], hints)
+    target = Target.fit(name, values, settings.task, decision, folds=name in settings.fold)
+    unused = unused_options({**columns, name: values}, [*decisions.values(), decision], settings)
     findings = [*unused, *target.findings(column, decision), *schema.findings]
     return schema.saying(findings), target, batch
 

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypedDict
 
 from ..devices import check_device
 from ..elm import ELMClassifier, ELMRegressor, hidden_size, regularises, stream_size
-from ..fields import choice, each, nothing, text, within
+from ..fields import (
+    choice,
+    count,
+    declaration_of,
+    json,
+    nothing,
+    number,
+    stored,
+    text,
+    within,
+)
 from ..solvers import Opium, registry
 from .batch import TableError
 from .dates import check_format
-from .numerals import DECIMALS, THOUSANDS
+from .decisions import Hints
 from .target import CLASSIFICATION, REGRESSION
 
 # Rows from which is learned what columns are. They are kept until so many have come.
@@ -21,50 +32,135 @@ FIRST_ROWS = 4096
 # errors on benchmarks/field.py were the same to 1 %, and a row stood still for 0.3 s.
 ROWS_OF_UNITS = 256
 
-# Settings that name columns, and those that are lists.
+# Settings that name columns.
 NAMING_COLUMNS = ("features", "ignore", "categorical", "number", "text", "fold")
-LISTS = (*NAMING_COLUMNS[1:], "na")
 
-# What settings may be, but for those of the solver.
-KINDS = {
-    "target": text,
-    "task": choice("auto", "numbers", REGRESSION, CLASSIFICATION),
-    "hidden": choice("auto", "inputs", "stream") | within(1, 100_001, whole=True),
-    "solver": text,
-    "seed": within(0, 2**32, whole=True),
-    "features": each(text) | nothing,
-    **dict.fromkeys(LISTS, each(text)),
-    "decimal": choice(*DECIMALS) | nothing,
-    "thousands": choice(*THOUSANDS) | nothing,
-    "categories": within(1, 10_001, whole=True) | nothing,
-}
+_HIDDEN = choice("auto", "inputs", "stream") | within(1, 100_001, whole=True)
+_SOLVER_SETTING = nothing | choice("auto") | number
 
 # The most units of hidden="inputs", and of "auto" with a solver that does not choose epsilon.
 _MOST_UNITS = 1000
 
 
-def checked(settings: dict[str, Any]) -> dict[str, Any]:
-    """Check the settings of a model, and return them."""
-    for key in ("features", *LISTS):
-        given = settings[key]
-        is_list = not isinstance(given, str) and (given is not None or key in LISTS)
-        settings[key] = list(given or ()) if is_list else given
-    for key, kind in KINDS.items():
-        if not kind.holds(settings[key]):
-            raise _wrong(key, settings[key], f"pass {kind.name}.")
-    if settings["decimal"] is not None and settings["decimal"] == settings["thousands"]:
-        raise _wrong("thousands", settings["thousands"], "it is the decimal mark, too.")
-    if settings["date_format"] is not None:
+Hidden = int | Literal["auto", "inputs", "stream"]
+
+
+class Parameters(TypedDict, total=False):
+    """The parameters that models of tables and estimators share, by name."""
+
+    alpha: float | Literal["auto"] | None
+    epsilon: float | Literal["auto"] | None
+    window: int | None
+    features: Sequence[str] | None
+    ignore: Sequence[str]
+    categorical: Sequence[str]
+    decimal: str | None
+    thousands: str | None
+    na: Sequence[str]
+    date_format: str | None
+    number: Sequence[str]
+    text: Sequence[str]
+    fold: Sequence[str]
+    categories: int | None
+    device: str | None
+
+
+class ModelParameters(Parameters, total=False):
+    """The parameters of a `TableModel`, besides its target."""
+
+    task: Literal["auto", "numbers", "regression", "classification"]
+    hidden: Hidden
+    solver: str
+    class_weight: Any
+    seed: int
+
+
+@stored(derived=("device",))
+@dataclass(frozen=True, kw_only=True)
+class Settings(Hints):
+    """The settings of a `TableModel`, which says what they are."""
+
+    target: Annotated[str, text]
+    task: Annotated[str, choice("auto", "numbers", REGRESSION, CLASSIFICATION)] = "auto"
+    hidden: Annotated[Any, _HIDDEN] = "auto"
+    solver: Annotated[str, text] = "opium"
+    alpha: Annotated[Any, _SOLVER_SETTING] = None
+    epsilon: Annotated[Any, _SOLVER_SETTING] = None
+    window: Annotated[int | None, nothing | count] = None
+    class_weight: Annotated[Any, json] = None
+    seed: Annotated[int, within(0, 2**32, whole=True)] = 0
+    device: str | None = None
+
+    def __post_init__(self) -> None:
+        declared = declaration_of(Settings)
+        assert declared is not None
+        for key, kind in declared.kinds.items():
+            value = getattr(self, key)
+            if key in (*NAMING_COLUMNS, "na") and not (value is None or isinstance(value, str)):
+                object.__setattr__(self, key, list(value))
+            elif isinstance(value, dict):  # labels of any kind, which are no keys of a file
+                object.__setattr__(self, key, [[label, each] for label, each in value.items()])
+            elif key in ("alpha", "epsilon", "window"):  # which the solver checks
+                continue
+            if not kind.holds(getattr(self, key)):
+                raise _wrong(key, value, f"pass {kind.name}.")
+        if self.decimal is not None and self.decimal == self.thousands:
+            raise _wrong("thousands", self.thousands, "it is the decimal mark, too.")
+        if self.date_format is not None:
+            try:
+                check_format(self.date_format)
+            except ValueError as error:
+                raise _wrong("date_format", self.date_format, str(error)) from error
+        self.make_solver()
         try:
-            check_format(settings["date_format"])
-        except (ValueError, TypeError) as error:
-            raise _wrong("date_format", settings["date_format"], str(error)) from error
-    make_solver(settings)
-    try:
-        check_device(settings["device"])
-    except ValueError as error:
-        raise TableError(str(error), argument="device") from error
-    return settings
+            check_device(self.device)
+        except ValueError as error:
+            raise TableError(str(error), argument="device") from error
+
+    def uses(self, name: str) -> bool:
+        """Whether a column is the target, or one to learn from."""
+        chosen = self.features is None or name in self.features
+        return name == self.target or (chosen and name not in self.ignore)
+
+    def has_fixed_units(self, n_rows: int) -> bool:
+        """Whether the first 256 rows alone decide units and the size of the layer."""
+        fixed = not isinstance(self.hidden, str)
+        if self.hidden == "stream":
+            fixed = getattr(self.make_solver(), "epsilon", None) == "auto"
+        return n_rows > ROWS_OF_UNITS and fixed
+
+    def make_solver(self) -> Any:
+        """Make the solver; a TableError for settings that it does not have."""
+        if self.solver not in solver_names():
+            raise _wrong("solver", self.solver, f"choose one of {', '.join(solver_names())}.")
+        solver = registry.make(self.solver)
+        for key in ("alpha", "epsilon", "window"):
+            value = getattr(self, key)
+            if value is not None and key not in solver.get_params():
+                raise _wrong(key, value, f"the solver {self.solver} has no such setting.")
+            if value is not None:
+                solver.set_params(**{key: value})
+        try:
+            solver.settings()  # checks the parameters
+        except ValueError as error:
+            raise TableError(str(error), argument=str(error).split("=")[0]) from error
+        return solver
+
+    def make_estimator(self, task: str | None, n_inputs: int, n_rows: int) -> Any:
+        """Make the estimator for some inputs, and for so many rows to learn."""
+        hidden, solver = self.hidden, self.make_solver()
+        chooses = isinstance(solver, Opium) and solver.epsilon == "auto"
+        if hidden == "stream" and getattr(solver, "epsilon", None) != "auto":
+            regularised = regularises(solver)
+            hidden = stream_size(n_inputs, n_rows, most=_MOST_UNITS, regularised=regularised)
+        elif hidden == "inputs" or (hidden == "auto" and not chooses):
+            hidden = hidden_size(n_inputs, n_rows if hidden == "auto" else None, most=_MOST_UNITS)
+        options: dict[str, Any] = {"random_state": self.seed, "device": self.device}
+        if task != CLASSIFICATION:
+            return ELMRegressor(hidden, solver, **options)
+        weight = self.class_weight
+        weight = dict(weight) if isinstance(weight, list) else weight
+        return ELMClassifier(hidden, solver, class_weight=weight, **options)
 
 
 def solver_names() -> list[str]:
@@ -77,36 +173,6 @@ def solver_names() -> list[str]:
     (True, False)
     """
     return [name for name in registry.names() if registry.make(name).capabilities.online]
-
-
-def make_solver(settings: dict[str, Any]) -> Any:
-    name = settings["solver"]
-    if name not in solver_names():
-        raise _wrong("solver", name, f"choose one of {', '.join(solver_names())}.")
-    solver = registry.make(name)
-    given = {k: settings[k] for k in ("alpha", "epsilon", "window") if settings[k] is not None}
-    for key, value in given.items():
-        if key not in solver.get_params():
-            raise _wrong(key, value, f"the solver {name} has no such setting.")
-    solver.set_params(**given)
-    try:
-        solver.settings()  # checks the parameters
-    except ValueError as error:
-        raise TableError(str(error), argument=str(error).split("=")[0]) from error
-    return solver
-
-
-def make_estimator(settings: dict[str, Any], task: str | None, n_inputs: int, n_rows: int) -> Any:
-    hidden, solver = settings["hidden"], make_solver(settings)
-    chooses = isinstance(solver, Opium) and solver.epsilon == "auto"
-    if hidden == "stream" and getattr(solver, "epsilon", None) != "auto":
-        regularised = regularises(solver)
-        hidden = stream_size(n_inputs, n_rows, most=_MOST_UNITS, regularised=regularised)
-    elif hidden == "inputs" or (hidden == "auto" and not chooses):
-        hidden = hidden_size(n_inputs, n_rows if hidden == "auto" else None, most=_MOST_UNITS)
-    kind = ELMClassifier if task == CLASSIFICATION else ELMRegressor
-    options = {"random_state": settings["seed"], "device": settings["device"]}
-    return kind(hidden, solver, **options)
 
 
 def stream_settings(settings: dict[str, Any]) -> dict[str, Any]:
@@ -126,22 +192,6 @@ def stream_settings(settings: dict[str, Any]) -> dict[str, Any]:
     given = {name: value for name, value in settings.items() if value is not None}
     forgets = {} if "solver" in given else {"solver": "dynamic", "alpha": "auto"}
     return {"hidden": "stream", **forgets, **given}
-
-
-def has_fixed_units(settings: dict[str, Any], n_rows: int) -> bool:
-    """Whether the first 256 rows alone decide units and the size of the layer."""
-    hidden = settings["hidden"]
-    fixed = not isinstance(hidden, str)
-    if hidden == "stream":
-        fixed = getattr(make_solver(settings), "epsilon", None) == "auto"
-    return n_rows > ROWS_OF_UNITS and fixed
-
-
-def is_used(settings: dict[str, Any], name: str) -> bool:
-    """Whether a column is the target, or one to learn from."""
-    features: Sequence[str] | None = settings["features"]
-    chosen = features is None or name in features
-    return name == settings["target"] or (chosen and name not in settings["ignore"])
 
 
 def _wrong(key: str, value: Any, advice: str) -> TableError:

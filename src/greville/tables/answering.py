@@ -63,10 +63,10 @@ class Answering:
     def _names(self) -> frozenset[str]:
         """Columns that rows may have; an empty set if rows may have any column."""
         model = self.model
-        if not model.has_schema or model.settings["features"] is not None:
+        if not model.has_schema or model.settings.features is not None:
             return frozenset()
         columns = [column.name for column in model.schema.columns]
-        return frozenset([*columns, *model.settings["ignore"], model.target])
+        return frozenset([*columns, *model.settings.ignore, model.target])
 
     def unused(self, row: Row) -> set[str]:
         """Names in a row that the model knows nothing of: they may be misspelled."""

@@ -5,23 +5,27 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..fields import choice, nothing, text, within
+from ..fields import each as each_of
 from . import dates
 from ._outliers import FAR_DATE, find_gaps
 from ._values import FLAGS, GAPS, IN_TEXT, LARGEST, NUMBER, SEPARATORS, TEXT, Texts, Values
 from .findings import Finding, listed_values, shown_value
 from .numerals import (
+    DECIMALS,
     FORMS,
     LIMIT,
     MARKS,
     PLAIN,
+    THOUSANDS,
     Numerals,
     Reading,
     find_form,
@@ -56,26 +60,24 @@ _THOUSANDS_OR_THREE_DECIMALS = r"^[-+]?(?:0|[1-9][0-9]{0,2}(?:\.[0-9]{3})*)$"
 _WORD, _LETTER = re.compile(r"\w+"), re.compile(r"[^\W\d_]")
 
 
-@dataclass(frozen=True)
+NAMES = each_of(text) | each_of(text, tuple)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Hints:
     """Hints of the user about columns; None, or nothing, where there are none."""
 
-    decimal: str | None = None
-    thousands: str | None = None
-    date_format: str | None = None
-    na: Sequence[str] = ()
-    number: Sequence[str] = ()
-    text: Sequence[str] = ()
-    categorical: Sequence[str] = ()
-    features: Sequence[str] = ()
-    fold: Sequence[str] = ()
-    categories: int | None = None
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> Hints:
-        """Take the hints in the settings of a `TableModel`."""
-        said = {each.name: settings[each.name] for each in fields(cls)}
-        return cls(**{key: value for key, value in said.items() if value is not None})
+    decimal: Annotated[str | None, choice(*DECIMALS) | nothing] = None
+    thousands: Annotated[str | None, choice(*THOUSANDS) | nothing] = None
+    date_format: Annotated[str | None, text | nothing] = None
+    na: Annotated[Sequence[str], NAMES] = ()
+    number: Annotated[Sequence[str], NAMES] = ()
+    text: Annotated[Sequence[str], NAMES] = ()
+    categorical: Annotated[Sequence[str], NAMES] = ()
+    ignore: Annotated[Sequence[str], NAMES] = ()
+    features: Annotated[Sequence[str] | None, NAMES | nothing] = None
+    fold: Annotated[Sequence[str], NAMES] = ()
+    categories: Annotated[int | None, within(1, 10_001, whole=True) | nothing] = None
 
 
 @dataclass(frozen=True)

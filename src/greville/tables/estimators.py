@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from inspect import Parameter, Signature, signature
+from typing import Any, ClassVar, Literal, Self, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,16 +15,16 @@ from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from ..devices import received_on_host
+from ..elm import CLASS_WEIGHT
 from ..elm.labels import checked_labels, merged_classes
 from ..fields import (
     Kind,
-    choice,
     compact,
     count,
+    declaration_of,
     each,
     flag,
     known,
-    nothing,
     number,
     random_state,
     require,
@@ -42,10 +43,11 @@ from ..validation import (
     naming,
 )
 from ._rows import checked_row
+from ._settings import Hidden, Parameters, Settings
 from ._values import Values
 from .answering import infinite_value
 from .batch import TableError, batches_of, listed
-from .decisions import Evidence
+from .decisions import Evidence, Hints
 from .doubts import spellings, totals_row
 from .findings import Finding, grouped
 from .frames import as_table, column_of, is_frame, table_of_array, unnamed
@@ -56,16 +58,15 @@ from .target import REGRESSION
 
 T = TypeVar("T")
 
-_NAMES = nothing | each(text) | each(text, tuple)
-_NUMBER_OR_AUTO = nothing | choice("auto") | number
+_DECLARED = declaration_of(Settings)
+assert _DECLARED is not None
 _PARAMETERS = {
-    "hidden": choice("auto", "inputs", "stream") | count,
-    "solver": text,
-    **dict.fromkeys(("alpha", "epsilon"), _NUMBER_OR_AUTO),
-    **dict.fromkeys(("window", "categories"), nothing | count),
+    **{
+        k: v
+        for k, v in _DECLARED.kinds.items()
+        if k not in ("target", "task", "seed", "class_weight")
+    },
     "random_state": random_state,
-    **dict.fromkeys(("decimal", "thousands", "date_format"), nothing | text),
-    **dict.fromkeys(("features", "ignore", "categorical", "na", "number", "text", "fold"), _NAMES),
 }
 
 
@@ -73,7 +74,7 @@ def _check_fields(estimator: Any) -> None:
     if not hasattr(estimator, "model_"):
         return
     model, names = estimator.model_, getattr(estimator, "feature_names_in_", None)
-    require(model.settings["task"] == estimator._task, "the model has another task")
+    require(model.settings.task == estimator._task, "the model has another task")
     fits = names is None or len(names) == estimator.n_features_in_
     require(fits, "feature_names_in_ has another length")
     labels = getattr(estimator, "labels_", None)
@@ -85,9 +86,11 @@ def _check_fields(estimator: Any) -> None:
         require(fits, "the model has learned other labels")
 
 
-def _stored_estimator(**fitted: Kind) -> Callable[[type[T]], type[T]]:
+def _stored_estimator(
+    parameters: Mapping[str, Kind] = _PARAMETERS, **fitted: Kind
+) -> Callable[[type[T]], type[T]]:
     return stored(
-        parameters=_PARAMETERS,
+        parameters=parameters,
         fitted={"model_": known(TableModel), "n_features_in_": count, **fitted},
         optional={"feature_names_in_": words},
         derived=("device", "verbose"),
@@ -95,6 +98,25 @@ def _stored_estimator(**fitted: Kind) -> Callable[[type[T]], type[T]]:
         check=_check_fields,
         compact=lambda estimator: compact(getattr(estimator, "model_", None)),
     )
+
+
+class _Parameters(Parameters, total=False):
+    random_state: Seed
+    verbose: bool | int
+
+
+class _ClassifierParameters(_Parameters, total=False):
+    class_weight: dict[Any, float] | Literal["balanced"] | None
+
+
+def _signature(**defaults: Any) -> Signature:
+    """Return the signature of an estimator; the settings of a model have their defaults."""
+    shared = (*Hints.__dataclass_fields__, "alpha", "epsilon", "window", "device")
+    defaults |= {name: getattr(Settings, name) for name in shared} | {"verbose": False}
+    kind = Parameter.POSITIONAL_OR_KEYWORD
+    chosen = [Parameter(k, kind, default=getattr(Settings, k)) for k in ("hidden", "solver")]
+    named = [Parameter(k, Parameter.KEYWORD_ONLY, default=v) for k, v in defaults.items()]
+    return Signature([Parameter("self", kind), *chosen, *named])
 
 
 class TableEstimator(Described, BaseEstimator):
@@ -109,30 +131,13 @@ class TableEstimator(Described, BaseEstimator):
     _task: ClassVar[Literal["regression", "classification"]]
 
     def __init__(
-        self,
-        hidden: int | Literal["auto", "inputs", "stream"] = "auto",
-        solver: str = "opium",
-        *,
-        alpha: float | Literal["auto"] | None = None,
-        epsilon: float | Literal["auto"] | None = None,
-        window: int | None = None,
-        random_state: Seed = 0,
-        features: Sequence[str] | None = None,
-        ignore: Sequence[str] = (),
-        categorical: Sequence[str] = (),
-        decimal: str | None = None,
-        thousands: str | None = None,
-        na: Sequence[str] = (),
-        date_format: str | None = None,
-        number: Sequence[str] = (),
-        text: Sequence[str] = (),
-        fold: Sequence[str] = (),
-        categories: int | None = None,
-        device: str | None = None,
-        verbose: bool | int = False,
+        self, hidden: Hidden = "auto", solver: str = "opium", **parameters: Unpack[_Parameters]
     ) -> None:
-        parameters = {name: value for name, value in locals().items() if name != "self"}
-        self.__dict__.update(parameters)
+        bound = signature(type(self)).bind(hidden, solver, **parameters)
+        bound.apply_defaults()
+        self.__dict__.update(bound.arguments)
+
+    __init__.__signature__ = _signature(random_state=0)  # type: ignore[attr-defined]
 
     def to(self, device: Any) -> Self:
         """Move the model, and learn there from now on.
@@ -205,7 +210,7 @@ class TableEstimator(Described, BaseEstimator):
         weight = check_weights(weight, table.num_rows, np.float64)
         check_something_counts(weight)
         targets, labels = self._targets(y, table.num_rows, reset=reset, classes=classes)
-        model = self._new_model(table.column_names) if reset else self.model_.twin()
+        model = self._new_model(table.column_names, labels) if reset else self.model_.twin()
         table = table.append_column(model.target, column_of(targets))
         batches = list(batches_of(table))
         total = totals_row(batches[0]) if reset and len(batches) == 1 else None
@@ -263,13 +268,17 @@ class TableEstimator(Described, BaseEstimator):
             wanted = "number" if self._task == REGRESSION else "label"
             raise ValueError(f"y=None: pass a {wanted}.")
         (target,), labels = self._targets([y], 1, reset=reset)
-        model = self._new_model(list(row)) if reset else self.model_
+        model = self._new_model(list(row), labels) if reset else self.model_
         model.learn_one({**self._named(row), model.target: np.asarray(target).item()})
         self._publish(model, _named_columns(list(row)) if reset else {}, labels)
         return self
 
-    def _new_model(self, names: Sequence[str]) -> TableModel:
+    def _new_model(self, names: Sequence[str], labels: dict[str, Any]) -> TableModel:
         settings = self.get_params(deep=False)
+        weight = settings.get("class_weight")
+        if isinstance(weight, dict):  # of the places of labels, which the model learns
+            places = {label: place for place, label in enumerate(labels["labels_"])}
+            settings["class_weight"] = {places[label]: each for label, each in weight.items()}
         del settings["random_state"], settings["verbose"]
         seed: Any = self.random_state
         if seed is None or isinstance(seed, np.random.RandomState):
@@ -516,7 +525,9 @@ class TableRegressor(RegressorMixin, TableEstimator):
         return check_targets(y, "y", n, np.float64, "TableClassifier"), {}
 
 
-@_stored_estimator(labels_=each(text | number | flag))
+@_stored_estimator(
+    {**_PARAMETERS, "class_weight": CLASS_WEIGHT}, labels_=each(text | number | flag)
+)
 class TableClassifier(ClassifierMixin, TableEstimator):
     """Classification on a data frame: numbers, text, dates, true or false, and gaps in all of them.
 
@@ -533,6 +544,9 @@ class TableClassifier(ClassifierMixin, TableEstimator):
     solver : {"opium", "dynamic", "sliding", "light", "greville"}, default="opium"
     alpha, epsilon, window : float, "auto" or None
         Parameters of the solver; None for its default.
+    class_weight : dict, "balanced" or None, default=None
+        How much rows of each label count; see `greville.ELMClassifier`. The labels of a dict are
+        known from the start. "balanced" counts them in the first rows, of `fit` in a sample.
     random_state : int, RandomState or None, default=0
         Seeds the hidden layer.
     features : list of str, optional
@@ -584,6 +598,16 @@ class TableClassifier(ClassifierMixin, TableEstimator):
 
     _task = "classification"
     labels_: list[Any]
+
+    def __init__(
+        self,
+        hidden: Hidden = "auto",
+        solver: str = "opium",
+        **parameters: Unpack[_ClassifierParameters],
+    ) -> None:
+        super().__init__(hidden, solver, **parameters)  # type: ignore[misc]
+
+    __init__.__signature__ = _signature(class_weight=None, random_state=0)  # type: ignore[attr-defined]
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Learn more rows. The chunk size does not change the result, apart from rounding.
@@ -665,6 +689,8 @@ class TableClassifier(ClassifierMixin, TableEstimator):
         y = checked_labels(y, "y")
         check_length("y", len(y), n)
         known_labels = None if reset else self.classes_
+        if reset and isinstance(self.class_weight, dict):
+            known_labels = np.unique(checked_labels(list(self.class_weight), "class_weight"))
         if classes is not None:
             known_labels = merged_classes(
                 known_labels, checked_labels(classes, "classes"), "classes"

@@ -60,7 +60,7 @@ def table_effect(model: Any, columns: Sequence[str], batches: Iterable[Batch]) -
 def table_why(model: Any, batch: Batch) -> tuple[Why, dict[int, str]]:
     """Return the columns' shares in the predictions of a batch, and the errors of rows."""
     groups = model.schema.places
-    X, wrong = model.schema.encode(batch.with_gaps(model.settings["na"]))
+    X, wrong = model.schema.encode(batch.with_gaps(model.settings.na))
     X[list(wrong)] = 0
     mean, categories = _mean_row(model, groups)
     X, places = model.schema.with_learned_values(X), list(groups.values())
@@ -114,7 +114,7 @@ def encoded(model: Any, batches: Iterable[Batch]) -> NDArray[np.float64]:
     """Return the inputs of usable rows: of a sample, if there are many rows."""
     parts = []
     for batch in sampled(batches, MOST_ROWS)[0]:
-        X, wrong = model.schema.encode(batch.with_gaps(model.settings["na"]))
+        X, wrong = model.schema.encode(batch.with_gaps(model.settings.na))
         parts.append(np.delete(X, list(wrong), axis=0))
     if not sum(map(len, parts)):
         raise TableError("there are no rows to look at; pass some that the model can predict.")

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from itertools import chain, pairwise
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,20 +17,11 @@ from ..elm import set_direct_inputs
 from ..fields import compact, stored
 from ..insight import Effect, Importance, Why
 from ..persistence import check_fits
-from ._fields import FIELDS, check_fields, from_fields, to_fields, try_out
+from ._fields import FIELDS, check_fields, from_fields, try_out
 from ._first import EncodedRows, FirstRows, first_columns, naming_rows
 from ._rows import RowEncoder, batch_of_rows, batches_of_rows, checked_row, runs_of_one_kind
 from ._sample import sampled
-from ._settings import (
-    FIRST_ROWS,
-    NAMING_COLUMNS,
-    ROWS_OF_UNITS,
-    checked,
-    has_fixed_units,
-    is_used,
-    make_estimator,
-    make_solver,
-)
+from ._settings import FIRST_ROWS, NAMING_COLUMNS, ROWS_OF_UNITS, ModelParameters, Settings
 from .batch import Batch, RowErrors, TableError, batches_of, listed
 from .doubts import totals_row
 from .findings import Finding
@@ -59,7 +50,7 @@ T = TypeVar("T")
 @stored(
     parameters=FIELDS,
     whole=True,
-    to_fields=to_fields,
+    to_fields=lambda model: {name: getattr(model, name) for name in FIELDS},
     from_fields=from_fields,
     check=check_fields,
     try_out=try_out,
@@ -124,32 +115,8 @@ class TableModel:
     array([20.])
     """
 
-    def __init__(
-        self,
-        target: str,
-        *,
-        task: Literal["auto", "numbers", "regression", "classification"] = "auto",
-        hidden: int | Literal["auto", "inputs", "stream"] = "auto",
-        solver: str = "opium",
-        alpha: float | Literal["auto"] | None = None,
-        epsilon: float | Literal["auto"] | None = None,
-        window: int | None = None,
-        seed: int = 0,
-        features: Sequence[str] | None = None,
-        ignore: Sequence[str] = (),
-        categorical: Sequence[str] = (),
-        decimal: str | None = None,
-        thousands: str | None = None,
-        na: Sequence[str] = (),
-        date_format: str | None = None,
-        number: Sequence[str] = (),
-        text: Sequence[str] = (),
-        fold: Sequence[str] = (),
-        categories: int | None = None,
-        device: str | None = None,
-    ) -> None:
-        settings = {name: value for name, value in locals().items() if name != "self"}
-        self.settings = checked(settings)
+    def __init__(self, target: str, **settings: Unpack[ModelParameters]) -> None:
+        self.settings = Settings(target=target, **settings)
         self._first: FirstRows | None = FirstRows()  # as long as they may change the schema
         self._kept: list[Row] = []  # the last of them, each learned alone
         self.stale = False  # whether some of these are not learned yet
@@ -177,7 +144,7 @@ class TableModel:
     @property
     def target(self) -> str:
         """The column to predict."""
-        return str(self.settings["target"])
+        return self.settings.target
 
     @property
     def task(self) -> str | None:
@@ -252,18 +219,18 @@ class TableModel:
         """Names of the columns that must be read; None for all columns."""
         if self.first is None:
             return [*self.schema.names, self.target]
-        features = self.settings["features"]
+        features = self.settings.features
         return None if features is None else [*features, self.target]
 
     @property
     def says_how_sure(self) -> bool:
         """Whether predictions come with standard deviations."""
-        return self.task == REGRESSION and make_solver(self.settings).capabilities.tells_spread
+        return self.task == REGRESSION and self.settings.make_solver().capabilities.tells_spread
 
     @property
     def leaves_out(self) -> bool:
         """Whether rows that were learned can be predicted as if they had not been."""
-        return make_solver(self.settings).capabilities.leaves_out
+        return self.settings.make_solver().capabilities.leaves_out
 
     # Copies
 
@@ -315,7 +282,7 @@ class TableModel:
         if self.settle().estimator is not None:
             with self._replacement() as new:
                 new.estimator.to(device)
-        self.settings["device"] = str(device)
+        self.settings = replace(self.settings, device=str(device))
         return self
 
     # Learning
@@ -419,7 +386,7 @@ class TableModel:
         first = self.first
         assert first is not None
         self._check_names(whole or batch)
-        self.first = first.with_batch(batch, lambda name: is_used(self.settings, name))
+        self.first = first.with_batch(batch, self.settings.uses)
         self.stale = stale
 
     def _settle(self, row_errors: RowErrors) -> None:
@@ -476,7 +443,7 @@ class TableModel:
         self._check_classes(rows.y[use])
         n_rows = max(1, round(self.n_expected * float(use.mean())))
         n_layer = len(self.schema.inputs) - n_late
-        self.estimator = make_estimator(self.settings, self.task, n_layer, self.n_expected)
+        self.estimator = self.settings.make_estimator(self.task, n_layer, self.n_expected)
         self.estimator.prepare(rows.X[use][:, :n_layer], rows.y[use], n_rows=n_rows)
         if n_late:
             set_direct_inputs(self.estimator, n_late, [])
@@ -485,7 +452,7 @@ class TableModel:
 
     def _encoded(self, batch: Batch) -> EncodedRows:
         """The rows of a batch as the estimator takes them."""
-        batch = batch.with_gaps(self.settings["na"])
+        batch = batch.with_gaps(self.settings.na)
         X, wrong = self.schema.encode(batch)
         y, known, wrong_targets = self._known_target.read(batch)
         return EncodedRows(X, y, known, wrong_targets | wrong)
@@ -517,7 +484,7 @@ class TableModel:
         """
         if self.estimator is None:  # it will be made for the inputs that there are then
             return rows
-        batches = [batch.with_gaps(self.settings["na"]) for batch in batches]
+        batches = [batch.with_gaps(self.settings.na) for batch in batches]
         grown = self.schema
         for batch, each in zip(batches, rows, strict=True):
             labels = grown.new_labels(batch, each.usable)
@@ -540,7 +507,7 @@ class TableModel:
         """The estimator, which is made where there is none."""
         if self.estimator is None:
             n_inputs = len(self.schema.inputs)
-            self.estimator = make_estimator(self.settings, self.task, n_inputs, self.n_expected)
+            self.estimator = self.settings.make_estimator(self.task, n_inputs, self.n_expected)
         return self.estimator
 
     # Predicting
@@ -558,7 +525,7 @@ class TableModel:
     def answers(self, batch: Batch, *, std: bool = False, proba: bool = False) -> Answers:
         """Predict a batch, with deviations and probabilities if wanted."""
         model = copy(self.settle())  # in which nothing changes that another thread learns
-        batch = batch.with_gaps(self.settings["na"])
+        batch = batch.with_gaps(self.settings.na)
         X, wrong = model.schema.encode(batch)
         answers = model._predicted(X, wrong, std=std, proba=proba)
         answers.unlearned = model.schema.unlearned(batch)
@@ -661,7 +628,7 @@ class TableModel:
     def _fits_first_rows(self) -> bool:
         """Whether the first rows still give the same schema, and enough rows measured its units."""
         assert self.first is not None
-        if not has_fixed_units(self.settings, self.first.n):
+        if not self.settings.has_fixed_units(self.first.n):
             return False
         schema, target, _ = first_columns(self.settings, self.first)
         if target != self.fitted_target or not schema.is_like(self.schema):
@@ -691,7 +658,7 @@ class TableModel:
         self, batch: Batch, rows: EncodedRows, *, std: bool = False, proba: bool = False
     ) -> Answers:
         """Predict every row before it is learned, and learn those that have a target."""
-        batch, proba = batch.with_gaps(self.settings["na"]), proba and self.task == CLASSIFICATION
+        batch, proba = batch.with_gaps(self.settings.na), proba and self.task == CLASSIFICATION
         (rows,) = self._with_late_inputs([batch], [rows])
         X, y, use = rows.X, rows.y, rows.usable
         answers = Answers(self._no_predictions(len(batch)), rows.wrong, target=y, known=use)
@@ -946,13 +913,13 @@ class TableModel:
             return None
         encoder, schema = self._row_encoder, self.schema
         if encoder is None or encoder.columns is not schema.columns:
-            encoder = self._row_encoder = RowEncoder(schema, self.settings["na"])
+            encoder = self._row_encoder = RowEncoder(schema, self.settings.na)
         x = encoder.encode(row)
         return x if x is not None and schema.was_learned(x) else None
 
     def _target_of(self, row: Row) -> tuple[Any, str | None]:
         """Return the target of a row, None if missing or wrong, and the reason if wrong."""
-        return self._known_target.read_one(row.get(self.target), self.settings["na"])
+        return self._known_target.read_one(row.get(self.target), self.settings.na)
 
     def _learn_usual(self, row: Row, x: NDArray[Any], y: Any) -> None:
         """Learn a row of usual values."""
@@ -1064,9 +1031,9 @@ class TableModel:
             return
         check_target(batch, self.target)
         names = batch.table.schema.names
-        known, features = set(names), self.settings["features"]
+        known, features = set(names), self.settings.features
         for key in NAMING_COLUMNS:
-            for name in set(self.settings[key] or ()) - known:
+            for name in set(getattr(self.settings, key) or ()) - known:
                 if features is None or name in features:
                     raise TableError(
                         f"{batch.source}: there is no column {name!r}; it has {listed(names)}.",

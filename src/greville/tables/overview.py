@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
@@ -14,11 +14,10 @@ import numpy as np
 from ..representation import memory_of, shown_name
 from ._first import FirstRows, first_columns
 from ._sample import sampled
-from ._settings import FIRST_ROWS, is_used
+from ._settings import FIRST_ROWS, Settings
 from ._values import UnknownType, Values
 from .batch import Batch, RowErrors, TableError, batches_of
 from .column import Column
-from .decisions import Hints
 from .doubts import totals_row
 from .findings import Finding, as_argument, distinct
 from .kinds import Ignored, Time
@@ -134,8 +133,8 @@ def look_at(batches: Iterable[Batch], target: str | None = None, **settings: Any
             said.append(totals)
     schema, fitted = _described(model.settings, target, rows)
     again = rows.n < n - 1 and not isinstance(batches, Iterator)
-    whole = rows.batch().with_gaps(model.settings["na"])
-    seen = _Seen(schema, fitted, model.settings["na"], list(rows.columns))
+    whole = rows.batch().with_gaps(model.settings.na)
+    seen = _Seen(schema, fitted, model.settings.na, list(rows.columns))
     for batch in _listened(batches, said) if again else [whole]:
         seen.add(batch, batch if again else rows)
     columns = {column.name: column for column in schema.columns}
@@ -157,23 +156,23 @@ def _listened(batches: Iterable[Any], said: list[Finding]) -> Iterator[Batch]:
 
 
 def _described(
-    settings: dict[str, Any], target: str | None, rows: FirstRows
+    settings: Settings, target: str | None, rows: FirstRows
 ) -> tuple[Schema, Target | None]:
     """Decide the schema of the used columns, and the target if there is one."""
-    used = {k: v for k, v in rows.columns.items() if is_used(settings, k) or k == target}
+    used = {k: v for k, v in rows.columns.items() if settings.uses(k) or k == target}
     chosen = FirstRows(used, rows.n, rows.origins)
     if target is not None:
         return first_columns(settings, chosen)[:2]
-    batch = chosen.batch().with_gaps(settings["na"])
+    batch = chosen.batch().with_gaps(settings.na)
     columns = {name: batch.values(name) for name in used}
-    return Schema.fit(columns, Hints.of(settings), chosen.places), None
+    return Schema.fit(columns, settings, chosen.places), None
 
 
 class _Seen:
     """Counts over all rows: the range of each column, missing values and wrong values."""
 
     def __init__(
-        self, schema: Schema, target: Target | None, na: list[str], names: list[str]
+        self, schema: Schema, target: Target | None, na: Sequence[str], names: list[str]
     ) -> None:
         self._schema, self._target, self._na = schema, target, na
         self._columns = {column.name: column for column in schema.columns}
@@ -269,9 +268,9 @@ def model_summary(model: TableModel) -> dict[str, Any]:
         "rows": model.n_rows,
         "rows_without_target": model.n_without_target,
         "columns_may_still_change": model.schema_may_change,
-        "solver": model.settings["solver"],
-        "alpha": model.settings["alpha"],
-        "seed": model.settings["seed"],
+        "solver": model.settings.solver,
+        "alpha": model.settings.alpha,
+        "seed": model.settings.seed,
     }
     if estimator is not None:
         summary["inputs"] = len(model.schema.inputs)

@@ -108,7 +108,7 @@ class Schema:
         hints: Hints,
         places: Any,
     ) -> Schema:
-        asked = {*hints.features, *hints.number, *hints.text, *hints.categorical}
+        asked = {*(hints.features or ()), *hints.number, *hints.text, *hints.categorical}
         fitted: list[Column] = []
         findings: list[Finding] = []
         kept: dict[str, Column] = {}  # what columns that are left out would have been

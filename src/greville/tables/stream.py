@@ -410,7 +410,7 @@ class Stream:
         """Whether text is an infinite number, where it is not a label."""
         if not isinstance(target, str) or _INFINITE.fullmatch(target) is None:
             return False
-        return CLASSIFICATION not in (self.model.settings["task"], self.model.task)
+        return CLASSIFICATION not in (self.model.settings.task, self.model.task)
 
     def _may_be_late(self, row: Row | str | None) -> bool:
         """Whether a line may bring the target of an earlier one."""
