@@ -28,9 +28,10 @@ def test_gaps_that_no_learned_row_has(here):
     (here / "t.csv").write_text("x,kind,y\n" + rows)
     (here / "q.csv").write_text("x,kind\n7,a\n,a\n,b\n")
     run("train", "t.csv", "--target", "y", "-q")
-    assert "2 rows have no value of 'x'" in run("predict", "model.greville", "q.csv")[1]
+    said = "2 rows have values of 'x' that were never learned: none at all"
+    assert said in run("predict", "model.greville", "q.csv")[1]
     (here / "q.csv").write_text("x,kind\n7,a\n")
-    assert "no value" not in run("predict", "model.greville", "q.csv")[1]
+    assert "never learned" not in run("predict", "model.greville", "q.csv")[1]
 
 
 @pytest.mark.full
@@ -62,7 +63,7 @@ def test_estimators_warn_and_tell():
         model = TableRegressor(hidden=20).fit(frame, frame["x"] * 2)
     assert {finding.column for finding in model.findings_} >= {"day", "kind"}
     frame.loc[3, "x"] = np.nan
-    with pytest.warns(UserWarning, match="no value of 'x'"):
+    with pytest.warns(UserWarning, match="value of 'x' that was never learned: none at all"):
         model.predict(frame)
 
 

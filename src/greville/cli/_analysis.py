@@ -15,7 +15,6 @@ from ._terminal import (
     digits,
     say,
     say_findings,
-    say_skipped,
     show_json,
     show_table,
 )
@@ -58,8 +57,7 @@ def check(
         for column in overview.columns
     ]
     show_table(("column", "what it is", "examples"), shown, title)
-    say_skipped(table.row_errors)
-    say_findings(overview.findings)
+    say_findings(table.row_errors, overview.findings)
 
 
 def _describe(column: Any, n_rows: int) -> str:

@@ -15,7 +15,6 @@ Times = NDArray[np.int64]  # microseconds since 1970, or millionths of numbers
 MILLION = 1_000_000
 _DAY = 86_400 * MILLION
 _WEEK_DAYS = "Mon Tue Wed Thu Fri"
-_MONTH = re.compile(r"\d{4}-\d{2}")
 
 # A format of dates without names.
 _DIGITS = re.compile(r"([^%]*%[dmYyHMS])+[^%]*")
@@ -105,21 +104,13 @@ def _working_days(times: Times, steps: Times) -> tuple[Clock, Times] | None:
     return Clock("working days", 1), np.arange(len(times))
 
 
-def month_label(text: Any) -> int | None:
-    """Return the time of a label such as 1949-01; None if the label has another form."""
-    if not isinstance(text, str) or not _MONTH.fullmatch(text.strip()):
-        return None
-    try:
-        return int(np.datetime64(text.strip(), "M").astype("M8[us]").astype(np.int64))
-    except ValueError:
-        return None
-
-
 def label_like(example: Any, time: int, dates: str | None) -> Any:
     """Write a time in the column's format; `dates` is the date format, None for numbers."""
     if dates is None:
         value = time / MILLION
-        return int(value) if isinstance(example, int) else _number_like(example, value)
+        if isinstance(example, str):
+            return f"{value:.0f}" if value == round(value) else f"{value:g}"
+        return int(value) if isinstance(example, int) else value
     moment = np.int64(time).astype("M8[us]").item()
     if isinstance(example, datetime):
         return moment
@@ -128,18 +119,9 @@ def label_like(example: Any, time: int, dates: str | None) -> Any:
     if _DIGITS.fullmatch(dates):
         return moment.strftime(dates)
     text = str(example).strip()
-    if _MONTH.fullmatch(text):
-        return f"{moment:%Y-%m}"
     if len(text) <= 10 and not (moment.hour or moment.minute or moment.second):
         return f"{moment:%Y-%m-%d}"
     zone = "Z" if text.endswith("Z") else "+00:00" if re.search(r"[+-]\d\d:?\d\d$", text) else ""
     separator = text[10] if len(text) > 10 and text[10] in " T" else " "
     minutes = re.fullmatch(r"\S{10}[ T]\d\d:\d\d(Z|[+-]\d\d:?\d\d)?", text) and not moment.second
     return moment.isoformat(separator, "minutes" if minutes else "auto") + zone
-
-
-def _number_like(example: Any, value: float) -> Any:
-    """Return the number; as text if the other times are text."""
-    if isinstance(example, str):
-        return f"{value:.0f}" if value == round(value) else f"{value:g}"
-    return value

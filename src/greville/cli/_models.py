@@ -16,7 +16,6 @@ from ._terminal import (
     fixable,
     say,
     say_findings,
-    say_skipped,
     show_json,
     show_table,
     with_options,
@@ -169,8 +168,7 @@ def unlearn(
     if as_json:
         show_json({"model": str(output), "removed": removed, "rows": known.n_rows})
     if not quiet:
-        say_skipped(table.row_errors)
-        say_findings(table.row_errors.findings)
+        say_findings(table.row_errors)
         say(f"Removed {counted(removed, 'row')}; {output} now knows {known.n_rows:,}.")
 
 

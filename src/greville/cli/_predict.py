@@ -15,7 +15,6 @@ from ._terminal import (
     printable_lines,
     say,
     say_findings,
-    say_skipped,
     show_json,
     show_table,
 )
@@ -73,8 +72,8 @@ def predict(
     if quiet:
         return
     n, row_errors = table.rows + table.left_out, table.row_errors
-    say_skipped(row_errors, f"{row_errors.count:,} of {counted(n, 'row')} without a prediction")
-    say_findings([*row_errors.findings, *unlearned.findings()])
+    message = f"{row_errors.count:,} of {counted(n, 'row')} without a prediction"
+    say_findings(row_errors, unlearned.findings(), message)
     if output is not None:
         say(f"{counted(n - row_errors.count, 'row')} with a prediction: see {output}.")
 
@@ -160,11 +159,10 @@ def score(
         return
     if not as_json:
         _show(summary)
-    say_skipped(row_errors)
     if no_target:
         what = "a target or a prediction" if prequential else "a target"
         say(f"{no_target:,} of {counted(table.rows, 'row')} without {what}; they do not count.")
-    say_findings([*row_errors.findings, *unlearned.findings()])
+    say_findings(row_errors, unlearned.findings())
     if is_known:
         say("Warning: the model has learned these rows; score others to see how good it is.")
 

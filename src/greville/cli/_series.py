@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, combinations
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ._clock import MILLION, Clock, Times, find_clock, label_like, month_label
+from ._clock import MILLION, Clock, Times, find_clock, label_like
 from ._files import InputTable
 from ._terminal import UserError, as_option, counted
 
@@ -209,12 +210,9 @@ def _read(table: InputTable, columns: SeriesColumns, quiet: bool) -> tuple[Array
 def _kind(batch: Any, name: str) -> str | None:
     from ..tables import decision_of
 
-    try:
-        kind: str = decision_of(batch, name).kind
-    except ValueError:
-        return None
-    parsed = _times(batch, name) if kind in ("text", "code") else None
-    return kind if parsed is None else "time"
+    with suppress(ValueError):
+        return str(decision_of(batch, name).kind)
+    return None
 
 
 def _times(batch: Any, name: str) -> tuple[Times, str | None] | None:
@@ -227,8 +225,7 @@ def _times(batch: Any, name: str) -> tuple[Times, str | None] | None:
     elif written.kind == "number":
         numbers, per_one, dates = values.numbers[0], MILLION, None
     else:
-        months = [month_label(text) for text in values.text.to_pylist()]
-        return None if None in months else (np.array(months), "")
+        return None
     if np.isnan(numbers).any() or np.abs(numbers).max(initial=0) > 2**62 / per_one:
         return None
     return np.round(numbers * per_one).astype(np.int64), dates

@@ -25,7 +25,7 @@ from ._options import (
     one_delimiter,
 )
 from ._process import EXIT_INTERRUPTED, TERMINATION, Stop, stopping_on
-from ._terminal import UserError, counted, printable_lines, say, say_findings, say_skipped
+from ._terminal import UserError, counted, printable_lines, say, say_findings
 
 # Lines that are answered together, and bytes of one read.
 _LINES_AT_ONCE, _BYTES_AT_ONCE = 4096, 1 << 20
@@ -259,8 +259,8 @@ class _Pipe:
 
 
 def _say_end(state: Any, row_errors: Any, checkpoint: Path | None) -> None:
-    say_skipped(row_errors, f"{counted(row_errors.count, 'line')} could not be used")
-    say_findings(state.unlearned.findings())
+    message = f"{counted(row_errors.count, 'line')} could not be used"
+    say_findings(row_errors, state.unlearned.findings(), message)
     if state.lines and not (state.n_rows or state.waiting or row_errors.count):
         say(f"Warning: no line had a value of {state.model.target!r}; nothing was learned.")
     labels = state.live.classes if state.model.settings.task == "numbers" else []

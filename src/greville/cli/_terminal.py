@@ -79,11 +79,12 @@ def say_skipped(row_errors: Any, message: str = "") -> None:
             say(line)
 
 
-def say_findings(findings: Iterable[Any]) -> None:
-    """Say what was found about a table: a line each, or one for several columns."""
+def say_findings(row_errors: Any, findings: Iterable[Any] = (), message: str = "") -> None:
+    """Say which rows cannot be used, and what was found about a table or a stream."""
     from ..tables import grouped
 
-    for finding in grouped(findings):
+    say_skipped(row_errors, message)
+    for finding in grouped(dict.fromkeys([*row_errors.findings, *findings])):
         say(("Warning: " if finding.warning else "") + finding.sentence(as_option))
 
 

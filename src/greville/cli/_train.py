@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from ._terminal import (
     digits,
     say,
     say_findings,
-    say_skipped,
     show_json,
 )
 from ._training import Training, fingerprint
@@ -115,15 +113,12 @@ def train(
         if not run.restored(options):
             return
         scores = learn_on_cluster(run, on, quiet) if on.option else run.learn(every, quiet)
-    findings = dict.fromkeys([*table.row_errors.findings, *run.model.schema.findings])
     if as_json:
-        summary = _summary(run, scores)
-        show_json({**summary, "findings": [finding.as_dict(as_option) for finding in findings]})
+        show_json(_summary(run, scores))
     if not quiet:
         if resume is not None and not on.option:
             _say_changes(before, _columns_of(run.model))
-        say_skipped(table.row_errors)
-        _say_learned(run, findings)
+        _say_learned(run)
         if scores is None:
             say("The error was not measured; pass --test 0.2 to hold out rows for it.")
         else:
@@ -148,7 +143,7 @@ def _summary(run: Training, scores: dict[str, Any] | None) -> dict[str, Any]:
     """Return what was learned, for ``--json``."""
     from ..tables import model_summary
 
-    model = run.model
+    model, findings = run.model, [*run.table.row_errors.findings, *run.model.schema.findings]
     return {
         **model_summary(model),
         "model": str(run.output),
@@ -159,16 +154,17 @@ def _summary(run: Training, scores: dict[str, Any] | None) -> dict[str, Any]:
         "seconds": round(run.seconds, 3),
         "rows_per_second": run.rows_per_second,
         "score": scores,
+        "findings": [finding.as_dict(as_option) for finding in dict.fromkeys(findings)],
     }
 
 
-def _say_learned(run: Training, findings: Iterable[Any]) -> None:
+def _say_learned(run: Training) -> None:
     """Report findings about the columns, what was learned, and how fast."""
     model = run.model
     if model.n_without_target:
         total = model.n_rows + model.n_without_target
         say(f"{model.n_without_target:,} of {counted(total, 'row')} without a target; not learned.")
-    say_findings(findings)
+    say_findings(run.table.row_errors, model.schema.findings)
     what = f"{model.target!r}, a number"
     if model.classes:
         what = f"{len(model.classes):,} classes of {model.target!r}"
