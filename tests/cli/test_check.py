@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 
-from ..houses import houses, write
 from ..runner import refused, run
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -14,26 +13,6 @@ pytestmark = pytest.mark.usefixtures("here")
 def checked(*arguments):
     found = json.loads(run("check", *arguments, "--json")[0])
     return found, {column["name"]: column for column in found["columns"]}
-
-
-def test_every_column_is_described(here):
-    table = houses(200)
-    write(table, "t.csv")
-    found, columns = checked("t.csv", "--target", "price")
-    assert (found["rows"], found["looked_at"]) == (200, 200)
-    assert list(columns) == table.column_names
-    assert columns["price"]["use"] == "target"
-    assert "regression" in found["task"]
-    city = columns["city"]
-    assert city["inputs"] == city["different"] == len(set(table["city"].to_pylist()))
-    assert set(city["examples"]) <= set(table["city"].to_pylist())
-    area = table["area"].to_numpy()
-    assert columns["area"]["missing"] == np.isnan(area).sum()
-    assert float(columns["area"]["least"]) == pytest.approx(np.nanmin(area), rel=1e-5)
-    assert columns["built"]["least"] == min(map(str, table["built"].to_pylist()))
-    out, said = run("check", "t.csv", "--target", "price")
-    assert "target: a number" in " ".join(out.split())
-    assert "Traceback" not in said
 
 
 def test_every_cell_is_read(here):
@@ -73,12 +52,3 @@ def test_what_train_will_say_is_said_before(here):
     said = run("train", "t.csv", "--target", "y")[1]
     for finding in found["findings"]:
         assert finding["message"] in said
-
-
-def test_options_and_columns_left_out(here):
-    (here / "t.csv").write_text("a,b,y\n" + "".join(f"{i},x{i % 3},{i % 5}.5\n" for i in range(40)))
-    _, columns = checked("t.csv", "--target", "y", "--ignore", "b")
-    assert columns["b"]["use"] == "not used"
-    _, columns = checked("t.csv", "--target", "y", "--categorical", "a", "--na", "7")
-    assert columns["a"]["inputs"] == 39
-    assert "no column 'z'" in refused("check", "t.csv", "--target", "z")

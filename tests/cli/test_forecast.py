@@ -91,24 +91,3 @@ def test_json_has_no_nan(here):
     assert "NaN" not in out
     json.loads(out)
     assert Path("v-forecast.csv").exists()
-
-
-@pytest.mark.full
-def test_the_last_season_is_a_line_of_the_comparison(here):
-    k = np.arange(150)
-    season = np.array([5.0, 6, 7, 7, 8, 2, 1])[k % 7]
-    noise = np.random.default_rng(0).normal(size=150)
-    write(pa.table({"v": season + 0.3 * noise}), "v.csv")
-    shown, _ = run("forecast", "v.csv", "-c", "v")
-    assert "seasonal" in shown
-    assert "repeating the last season" in " ".join(shown.split())
-    assert "The series repeats itself after 7 samples." in shown
-    errors = json.loads(run("forecast", "v.csv", "-c", "v", "--json", "-q")[0])["mean_absolute"]
-    assert errors["seasonal"] < 0.5 * errors["persistence"]
-    found = table_of("v-forecast.csv")
-    early, late = (found["seasonal"].to_numpy()[rows] for rows in (slice(5), slice(-20, None)))
-    assert np.array_equal(early, found["persistence"].to_numpy()[:5])
-    assert not np.array_equal(late, found["persistence"].to_numpy()[-20:])
-    write(pa.table({"v": np.cumsum(noise)}), "walk.csv")
-    shown, _ = run("forecast", "walk.csv", "-c", "v")
-    assert "seasonal" not in shown

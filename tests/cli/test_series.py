@@ -12,7 +12,6 @@ import pytest
 from greville.cli._app import app
 
 from .. import children
-from ..forecasting.test_steps import airline
 from ..houses import table_of
 from ..kernels import as_installed  # noqa: F401
 from ..runner import refused, run
@@ -57,29 +56,6 @@ def test_the_newest_samples_count_for_every_step(here):
     assert rows["step"].to_pylist()[-9:] == [8, *range(1, 9)]
     assert rows["sample"].to_pylist()[-8:] == list(range(201, 209))
     assert rows["prediction"].to_pylist()[-8:] == [row["prediction"] for row in one]
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    ("missing", "horizon"),
-    [
-        (range(5, 200, 10), 4),
-        pytest.param(range(5, 200, 10), 1, marks=full),
-        pytest.param([199], 4, marks=full),
-        pytest.param(range(180, 200), 4, marks=full),
-    ],
-)
-def test_gaps_give_numbers(here, missing, horizon):
-    v = written(wave(200))
-    for i in missing:
-        v[i] = ["NA", "nan", "?"][i % 3]
-    write_csv("v.csv", v=v)
-    summary, _ = forecast("v.csv", "--horizon", horizon)
-    assert summary["ratio"]["persistence"] < 0.9
-    truth = 10 + np.sin(np.arange(200, 200 + horizon) / 6)
-    ahead = [row["prediction"] for row in summary["future"]]
-    assert np.abs(ahead - truth).max() < 0.5
-    assert table_of("v-forecast.csv")["prediction"].null_count == 0
 
 
 def test_where_nothing_can_be_said_that_is_said(here):
@@ -151,15 +127,6 @@ def test_a_time_that_is_missing_is_named(here):
     write_csv("v.csv", t=days, v=written(wave(120)))
     said = refused("forecast", "v.csv", "-c", "v", "--time", "t")
     assert "row 7 of the table has nothing in 't', which is no time like the others (2 such" in said
-
-
-def test_irregular_times_are_said(here):
-    steps = np.random.default_rng(0).integers(1, 50, 120)
-    times = np.datetime64("2024-01-01T00:00:00") + np.cumsum(steps)
-    write_csv("v.csv", t=times, v=written(wave(120)))
-    summary, said = forecast("v.csv", "--time", "t")
-    assert summary["future"][0]["time"] is None
-    assert "The times in 't' are irregular" in said
 
 
 @pytest.mark.full
@@ -277,21 +244,6 @@ def test_the_same_times_without_names(here):
     said = refused("forecast", "v.csv", "-c", "v", "--time", "t")
     assert "60 rows repeat a time in 't'" in said
     assert "--by none" in said
-
-
-@full
-def test_months_with_a_yearly_season(here):
-    months = np.datetime64("1949-01") + np.arange(144)
-    write_csv("air.csv", month=months, passengers=[f"{v:.0f}" for v in airline()])
-    out, _ = run("forecast", "air.csv", "-c", "passengers", "--time", "month", "--json")
-    summary = json.loads(out)
-    assert summary["season"] == 12
-    assert summary["ratio"]["persistence"] < 0.35
-    assert summary["future"][0]["time"] == "1961-01"
-    given, _ = run("forecast", "air.csv", "-c", "passengers", "--lags", "10", "--json")
-    assert json.loads(given)["season"] is None
-    assert json.loads(given)["rms"]["greville"] > 1.2 * summary["rms"]["greville"]
-    assert "--lags many: pass 'auto'" in refused("forecast", "air.csv", "-c", "x", "--lags", "many")
 
 
 def test_the_verdict_is_said_in_plain_words(here):

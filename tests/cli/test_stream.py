@@ -12,7 +12,7 @@ import pytest
 import greville
 from greville.tables import Stream
 
-from ..houses import as_rows, csv_bytes, houses, jsonl, number_rows, write
+from ..houses import csv_bytes, houses, jsonl, number_rows, write
 from ..runner import refused, run
 from ._outside import outside, refused_stream, started, streamed
 
@@ -33,32 +33,6 @@ def test_a_line_out_for_every_line_in(here):
     assert stream.settled().n_rows == 400
     run("predict", "s.greville", write(houses(5)), "-o", "p.csv", "-q")
     assert json.loads(run("info", "s.greville", "--json")[0])["rows"] == 400
-
-
-@pytest.mark.full
-def test_a_stream_of_csv_with_late_targets_and_slips(here):
-    rows = as_rows(houses(60))
-    names = [*rows[0], "id"]
-    lines = [",".join(names)]
-    for i, row in enumerate(rows):
-        lines.append(
-            ",".join("" if v is None or k == "price" else str(v) for k, v in row.items()) + f",{i}"
-        )
-        if i >= 1:
-            lines.append(",,,,," + str(rows[i - 1]["price"]) + f",{i - 1}")
-    lines.insert(50, "too,few")
-    content = "\n".join(lines).encode()
-    options = ["-t", "price", "--id", "id", "--hidden", "20"]
-    answers, said = streamed(content, *options, "--on-error", "stop", code=2)
-    assert "line 51: it has 2 fields instead of 7" in said
-    assert len(answers) == 50
-    answers, said = streamed(content, *options, "--checkpoint", "s")
-    assert answers[0] == "line,id,prediction,error"
-    assert len(answers) == len(lines)
-    assert "1 line could not be used, for instance:" in said
-    stream = greville.load("s")
-    assert stream.settled().n_rows == 59
-    assert len(stream.waiting) == 1
 
 
 @pytest.mark.posix("fork")

@@ -67,33 +67,6 @@ def test_a_late_target_without_ids_names_the_option():
     assert "--id" not in said
 
 
-def test_standard_deviations_and_probabilities():
-    answers, _ = streamed(lines_of([*good_rows(50), {"x": 1.0}]), "-t", "y", "--std")
-    answers = list(map(json.loads, answers))
-    assert answers[0] == {"line": 1, "prediction": None}
-    assert all(0 < a["std"] < 1e3 for a in answers[10:])
-    assert answers[-1]["line"] == 51
-    rows = [{"x": i / 9, "state": ["on", "off", "idle"][i % 3]} for i in range(60)]
-    answers, _ = streamed(lines_of([*rows, {"x": 1.0}]), "-t", "state", "--proba")
-    for answer in map(json.loads, answers[10:]):
-        assert answer["proba"].keys() == {"on", "off", "idle"}
-        assert sum(answer["proba"].values()) == pytest.approx(1)
-        assert max(answer["proba"], key=answer["proba"].get) == answer["prediction"]
-    table = b"x,y\n" + b"".join(f"{i},{'ab'[i % 2]}\n".encode() for i in range(20))
-    answers, _ = streamed(table, "-t", "y", "--proba")
-    assert answers[0] == "line,prediction,proba,error"
-    assert '"{""a"": ' in answers[-1]
-
-
-@pytest.mark.full
-def test_what_there_is_no_std_or_proba_of():
-    assert "--std and --proba" in refused("stream", "-t", "y", "--std", "--proba")
-    assert "none for classes" in refused("stream", "-t", "y", "--std", "--task", "classification")
-    streamed(jsonl(houses(30)), "-t", "price", "--checkpoint", "s")
-    said = refused("stream", "--checkpoint", "s", "--proba")
-    assert said.startswith("--proba: the model predicts a number")
-
-
 @pytest.mark.full
 def test_std_and_proba_with_a_model():
     for target, kinds, wrong, right in [
@@ -108,13 +81,6 @@ def test_std_and_proba_with_a_model():
         assert right[2:] in json.loads(answer)
         said = refused("stream", "--model", "model.greville", "--task", "regression")
         assert said == "--task: model.greville has its own setting; leave this option out."
-
-
-def test_blank_lines_are_counted_and_not_answered():
-    rows = lines_of(good_rows(3)).splitlines(keepends=True)
-    answers, said = streamed(rows[0] + b"\n  \n" + rows[1] + b"\n", "-t", "y", "--checkpoint", "s")
-    assert [json.loads(a)["line"] for a in answers] == [1, 4]
-    assert "5 lines; the state is in s." in said
 
 
 def test_labels_among_numbers_are_said():

@@ -5,17 +5,14 @@ import re
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
-from pyarrow import parquet
 
 import greville
 from greville.tables import TableModel
 from greville.tables.readers.source import Source
 
-from ..houses import houses, jsonl, table_of, write
+from ..houses import houses, table_of, write
 from ..runner import refused, run
-from ._outside import outside
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -31,7 +28,6 @@ def test_from_a_csv_to_predictions(here):
     assert "200 rows with a prediction: see out.csv" in said
     found = table_of("out.csv")
     assert found.column_names == [*table.column_names, "prediction", "std"]
-    model = greville.load("model.greville")
     want = TableModel("price").learn(table.slice(0, 400)).predict(table.slice(400))
     np.testing.assert_allclose(found["prediction"], want, rtol=1e-9)
     np.testing.assert_allclose(found["area"].to_numpy(), table["area"].slice(400).to_numpy())
@@ -39,38 +35,6 @@ def test_from_a_csv_to_predictions(here):
     error = found["prediction"].to_numpy() - found["price"].to_numpy()
     assert summary["rmse"] == pytest.approx(np.sqrt(np.mean(error**2)))
     assert summary["r2"] > 0.8
-    shown = run("info", "model.greville")[0]
-    for text in ("price", "regression", "400", "where it is missing", "Bonn, Kiel, Ulm", "date"):
-        assert text in shown
-    about = json.loads(run("info", "model.greville", "--json")[0])
-    assert about["rows"] == model.n_rows == 400
-    assert [column["kind"] for column in about["columns"]] == [
-        "number", "number", "text", "time", "flag",
-    ]  # fmt: skip
-
-
-def test_classes(here):
-    table = houses(500)
-    labels = ["dear" if p > 120_000 else "fair" for p in table["price"].to_pylist()]
-    table = table.set_column(5, "price", pa.array(labels))
-    write(table)
-    summary = json.loads(run("train", "houses.csv", "-t", "price", "--json", "-q")[0])
-    assert summary["task"] == "classification"
-    run("predict", "model.greville", "houses.csv", "-o", "out.parquet", "--proba")
-    found = parquet.read_table("out.parquet")
-    sums = found["p(dear)"].to_numpy() + found["p(fair)"].to_numpy()
-    np.testing.assert_allclose(sums, 1)
-    summary = json.loads(run("score", "model.greville", "houses.csv", "--json")[0])
-    agree = np.mean(np.array(found["prediction"].to_pylist()) == np.array(labels))
-    assert summary["accuracy"] == pytest.approx(agree)
-    assert summary["accuracy"] > 0.9
-    assert summary["roc_auc"] > 0.95
-    shown = run("score", "model.greville", "houses.csv")[0]
-    assert "balanced accuracy" in shown
-    assert "most often taken for" in shown
-    assert "--std: the model predicts classes" in refused(
-        "predict", "model.greville", "houses.csv", "--std"
-    )
 
 
 @pytest.mark.full
@@ -85,15 +49,6 @@ def test_prequential_scores_learn_and_keep_the_file(here):
     assert live["rmse"] < 0.95 * plain["rmse"]
     assert live["rows"] == 450
     assert Path("model.greville").read_bytes() == before
-
-
-def test_scoring_files_without_targets(here):
-    table = houses(100)
-    write(table, "a.csv")
-    write(table.set_column(2, "city", pa.nulls(100, pa.string())), "b.csv")
-    run("train", "a.csv", "-t", "city", "-q")
-    summary = json.loads(run("score", "model.greville", "a.csv", "b.csv", "--json", "-q")[0])
-    assert (summary["rows"], summary["rows_without_target"]) == (100, 100)
 
 
 @pytest.mark.parametrize("cut", [3, pytest.param(100, marks=pytest.mark.full), 577])
@@ -115,14 +70,6 @@ def test_resuming_is_one_run(here, monkeypatch, cut):
     assert one.schema.columns == two.schema.columns
     assert one.n_rows == two.n_rows == 600
     np.testing.assert_allclose(two.predict(table), one.predict(table), rtol=1e-8)
-
-
-def test_settings_that_a_model_has_already(here):
-    write(houses(100))
-    run("train", "houses.csv", "-t", "price", "-q")
-    for option in (["--hidden", "7"], ["--solver", "light"], ["--ignore", "area"]):
-        message = refused("train", "houses.csv", "--resume", "model.greville", *option, "-q")
-        assert "has its own setting" in message
 
 
 def test_merge_and_unlearn(here, monkeypatch):
@@ -154,24 +101,6 @@ def test_merge_and_unlearn(here, monkeypatch):
 
 
 # Output
-
-
-def test_pipes_in_and_out(here):
-    write(houses(200))
-    content = Path("houses.csv").read_bytes()
-
-    def piped(*arguments, stdin):
-        done = outside(*arguments, stdin=stdin)
-        assert done.returncode == 0, done.stderr
-        return done.stdout.decode()
-
-    piped("train", "-", "--target", "price", "-q", stdin=content)
-    out = piped("predict", "model.greville", "-", "-q", stdin=content)
-    assert out.splitlines()[0] == "area,rooms,city,built,garden,price,prediction"
-    assert len(out.splitlines()) == 201
-    lines = jsonl(houses(5))
-    piped("predict", "model.greville", "-", "-o", "out.jsonl", stdin=lines)
-    assert len([json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]) == 5
 
 
 def test_columns_come_out_as_they_were(here):
