@@ -11,8 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from ._progress import progress_bars
-from ._terminal import UserError, stoppable
+from ._terminal import UserError, progress_bars, stoppable
 
 # How long a scheduler may take to answer, in seconds.
 _PATIENCE = 10

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ._options import OnError, ReadingOptions
-from ._progress import progress_bars
-from ._terminal import UserError
+from ._terminal import UserError, progress_bars
 
 
 @dataclass

@@ -16,6 +16,7 @@ from ._terminal import (
     counted,
     fixable,
     in_picture,
+    progress_bars,
     say,
     say_skipped,
     show_json,
@@ -157,7 +158,6 @@ def _forecast_all(
 ) -> tuple[list[Any], list[str]]:
     """A result for each series that is long enough, and findings about the others."""
     from ..forecasting import Forecaster
-    from ._progress import progress_bars
 
     results, problems = [], []
     total = sum(len(series.values) for series in found)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -172,12 +171,8 @@ def unlearn(
         say(f"Removed {counted(removed, 'row')}; {output} now knows {known.n_rows:,}.")
 
 
-class ExportFormat(StrEnum):
-    """Formats in which a model can be exported."""
-
-    onnx = "onnx"
-    c = "c"
-    js = "js"
+# What a model is exported as, by the ending of the file's name.
+_EXPORTED = {".onnx": "onnx", ".c": "c", ".h": "c", ".js": "js", ".mjs": "js"}
 
 
 @command
@@ -185,7 +180,6 @@ def export(
     model: Path,
     *,
     output: Path,
-    format: ExportFormat | None = None,
     learn: bool = False,
     name: str = "model",
     as_json: bool = False,
@@ -193,7 +187,8 @@ def export(
 ) -> None:
     """Write a model as ONNX, C or JavaScript.
 
-    What is written predicts as the model does, and needs nothing of greville.
+    Which of them, the ending of the output's name says. What is written predicts as the model does,
+    and needs nothing of greville.
 
     Examples:
 
@@ -205,8 +200,6 @@ def export(
 
     Parameters
     ----------
-    format
-        Default: by the ending of the output's name.
     learn
         C that also learns; for the solvers light, and opium with --epsilon.
     name : NAME
@@ -218,12 +211,11 @@ def export(
     check_writable(output)
     if not model.exists():
         raise UserError(f"{model}: there is no such file.")
-    ending = output.suffix.lower()[1:]
-    kind = format or ("js" if ending == "mjs" else ending)
-    if kind not in list(ExportFormat):
-        raise UserError(f"{output}: end its name in .onnx, .c or .js, or pass --format.")
+    kind = _EXPORTED.get(output.suffix.lower())
+    if kind is None:
+        raise UserError(f"{output}: end its name in {', '.join(_EXPORTED)}.")
     if learn and kind != "c":
-        raise UserError("--learn: only a C file can learn; pass --format c.")
+        raise UserError("--learn: only a C file can learn; end its name in .c.")
     learned: Any = load(model)
     with fixable(f"{model}: "):
         if kind == "c":

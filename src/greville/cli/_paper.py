@@ -15,8 +15,7 @@ import typer
 
 from ._command import command
 from ._options import Seed
-from ._progress import progress_bars
-from ._terminal import console, show_table
+from ._terminal import console, progress_bars, show_table
 
 EXIT_FAILED, EXIT_NO_DATA = 1, 2
 
