@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greville.tables import Batch, RowErrors, Stream, TableError, TableModel
-from greville.tables._rows import RowEncoder
+from greville.tables._rows import RowEncoder, batches_of_rows
 from greville.tables._values import Values
 from greville.tables.decisions import Hints
 from greville.tables.kinds import KINDS
@@ -236,15 +236,10 @@ def test_rows_together_and_one_by_one(monkeypatch, first):
     for row in rows:
         one.learn_one(row)
     for start in range(0, 150, 40):
-        assert many.learn_rows(rows[start : start + 40]) is many
+        many.record(batches_of_rows(rows[start : start + 40], "the rows"))
     assert many.n_rows == one.n_rows == 147
     for row in rows[::15]:
         assert many.predict_one(row) == pytest.approx(one.predict_one(row), rel=1e-6)
-    with pytest.raises(TableError, match="the target 'y' should be a number, got 'dear'"):
-        many.learn_rows([rows[0], {**rows[1], "y": "dear"}])
-    assert many.n_rows == 147
-    many.learn_rows([rows[0], {**rows[1], "y": "dear"}], RowErrors(skip=True))
-    assert many.n_rows == 148
 
 
 @pytest.mark.parametrize("name", [5, "\ud800"])

@@ -56,10 +56,9 @@ def try_out(model: Any) -> None:
     schema, estimator = model.schema, model.estimator
     kind = ELMClassifier if model.task == CLASSIFICATION else ELMRegressor
     require(isinstance(estimator, kind), f"the task {model.task} is not that of the estimator")
-    fits = estimator.n_features_in_ == len(schema.inputs)
+    widths = estimator.n_features_in_, estimator.fitted_.hidden.n_direct
+    fits = widths == (len(schema.inputs), schema.n_late)
     require(fits, "the estimator does not have as many inputs as the columns make")
-    fits = estimator.fitted_.hidden.n_direct == schema.n_late
-    require(fits, "the estimator does not have as many late inputs as the columns make")
     empty = pa.RecordBatch.from_arrays([pa.nulls(1)] * len(schema.used), schema.names)
     X, _ = schema.encode(Batch(empty, "a row of missing values", np.ones(1, np.int64), 1.0))
     # The estimator itself was tried already.

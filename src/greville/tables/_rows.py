@@ -11,7 +11,7 @@ import numpy as np
 
 from ._values import Floats
 from .batch import Batch, TableError, record_batch
-from .column import Column
+from .kinds import Column
 from .readers.json import array_of, flat
 from .schema import Schema
 

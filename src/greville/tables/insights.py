@@ -15,8 +15,7 @@ from ..insight import Effect, Importance, Why, effect_of, grid_of, importance_of
 from ._sample import sampled
 from ._values import Values
 from .batch import Batch, TableError, listed
-from .column import Column
-from .kinds import Flag, Text, Time
+from .kinds import Column, Flag, Text, Time
 
 Shares = dict[str, float]
 

@@ -8,24 +8,24 @@ from __future__ import annotations
 import math
 import re
 import zlib
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from dataclasses import dataclass, field, fields, replace
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ..fields import count, each, finite, flag, known, require, text, within
+from ..fields import count, each, finite, flag, known, require, stored, text, within
 from . import dates
 from ._outliers import find_limits
 from ._values import EXACT, LARGEST, TEXT, Floats, Mask, Values, folded
-from .column import Column, stored_column
 from .decisions import Decision, Hints
 from .findings import Finding
-from .numerals import Numerals
+from .numerals import PLAIN, Numerals
 
 # Values of a text column that go through the hidden layer; others are units themselves, each in so
 # many of the first rows, and so many in a table. The rest share one.
@@ -45,6 +45,85 @@ _WORD, _WIDTH_OF_WORDS, _WIDEST_OF_WORDS = re.compile(r"\w+"), 128, 4096
 
 # Days: what repeats is told by the place in its period.
 _PERIODS = {"time of day": 1.0, "day of week": 7.0, "day of year": 365.2425}
+
+
+@dataclass(frozen=True)
+class Column(ABC):
+    """The rule by which a column becomes inputs. Its fields are stored in a model's file."""
+
+    kind: ClassVar[str]
+    wants: ClassVar[str]
+    name: Annotated[str, text]
+
+    @classmethod
+    @abstractmethod
+    def fit(cls, name: str, values: Values, decision: Decision, hints: Hints) -> Column:
+        """Make a column from its values in the first rows and how they are written."""
+
+    def findings(self, values: Values) -> list[Finding]:
+        """Return what the owner of the column should know, besides what was decided."""
+        return []
+
+    @property
+    def expected(self) -> str:
+        """Say what the values of the column should be, for a message."""
+        return self.wants
+
+    @property
+    @abstractmethod
+    def inputs(self) -> list[str]:
+        """Names of the inputs that the column becomes."""
+
+    @abstractmethod
+    def fill(self, values: Values, out: Floats) -> Mask:
+        """Write the inputs of some rows into zeros; return a mask of values that cannot be used."""
+
+    def unlearned(self, values: Values, learned: Mask) -> Mask | None:
+        """Return a mask of values that no learned row had; None if any may be learned.
+
+        `learned` says which of the inputs were one in a row that was learned.
+        """
+        return None
+
+    def inputs_of(self, value: Any) -> Sequence[float] | None:
+        """The inputs of one value of the usual type, as `fill` writes them; None for others."""
+        return None
+
+    def ordered(self, values: Values) -> tuple[Floats, Mask] | None:
+        """Return values as numbers or days, and a mask of wrong ones; None without an order."""
+        return None
+
+    @abstractmethod
+    def description(self) -> str:
+        """Describe the column in words."""
+
+    def check(self) -> None:  # noqa: B027 - most have nothing to check
+        """Raise a ValueError if the fields do not go together."""
+
+    def is_like(self, other: Column) -> bool:
+        """Whether another column makes the same inputs, apart from measured units."""
+        return self._unmeasured() == other._unmeasured()
+
+    def _unmeasured(self) -> dict[str, Any]:
+        """Return the fields of `as_dict` without measured numbers."""
+        fields = self.as_dict().items()
+        return {key: _unmeasured(value) for key, value in fields}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the kind of the column and its fields, for people and programs."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        parts = {k: v.as_dict() if isinstance(v, Numerals) else v for k, v in values.items()}
+        return {"kind": self.kind, **parts}
+
+
+# Every kind of column is declared to be stored by this.
+stored_column = stored(check=lambda column: column.check())
+
+
+def _unmeasured(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_unmeasured(each) for each in value]
+    return None if isinstance(value, float) else value
 
 
 @stored_column
@@ -87,14 +166,22 @@ class Number(Column):
 
     @property
     def inputs(self) -> list[str]:
-        return _with_sign_of_gaps(self.name, self.missing)
+        return [self.name, f"{self.name} is missing"][: 1 + self.missing]
+
+    def read(self, values: Values) -> tuple[Floats, Mask]:
+        """Return the numbers, nan where one is missing, and which values are none."""
+        return values.numbers_as(self.numerals)
 
     def fill(self, values: Values, out: Floats) -> Mask:
-        numbers, wrong = values.numbers_as(self.numerals)
+        numbers, wrong = self.read(values)
+        gaps = np.isnan(numbers)
         if self.limits:
             low, high = self.limits
             numbers = np.clip(numbers, low, high)
-        return _fill_with_gaps(numbers, wrong, self.median, self.missing, out)
+        out[:, 0] = np.where(gaps, self.median, numbers)
+        if self.missing:
+            out[:, 1] = gaps
+        return wrong
 
     def inputs_of(self, value: Any) -> Sequence[float] | None:
         low, high = self.limits or (-EXACT, EXACT)
@@ -104,7 +191,7 @@ class Number(Column):
         return None
 
     def unlearned(self, values: Values, learned: Mask) -> Mask | None:
-        numbers, wrong = values.numbers_as(self.numerals)
+        numbers, wrong = self.read(values)
         return None if self.missing else np.isnan(numbers) & ~wrong
 
     def ordered(self, values: Values) -> tuple[Floats, Mask] | None:
@@ -126,23 +213,24 @@ class Number(Column):
 
 @stored_column
 @dataclass(frozen=True)
-class Flag(Column):
+class Flag(Number):
     """1 for true and yes, 0 for false and no; a half where it is missing, and an input for that."""
 
     kind, wants = "flag", "true or false, or yes or no"
-    missing: Annotated[bool, flag]
 
     @classmethod
     def fit(cls, name: str, values: Values, decision: Decision, hints: Hints) -> Column:
         flags, wrong = values.flags
-        return cls(name, bool((np.isnan(flags) & ~wrong).any()))
+        return cls(name, 0.5, bool((np.isnan(flags) & ~wrong).any()), PLAIN, [])
 
-    @property
-    def inputs(self) -> list[str]:
-        return _with_sign_of_gaps(self.name, self.missing)
+    def read(self, values: Values) -> tuple[Floats, Mask]:
+        return values.flags
 
-    def fill(self, values: Values, out: Floats) -> Mask:
-        return _fill_with_gaps(*values.flags, 0.5, self.missing, out)
+    def inputs_of(self, value: Any) -> Sequence[float] | None:
+        return None
+
+    def ordered(self, values: Values) -> tuple[Floats, Mask] | None:
+        return None
 
     def description(self) -> str:
         return "true or false"
@@ -341,6 +429,7 @@ class Tags(Column):
 class Time(Column):
     """Days since the first rows, and the places in the day, the week and the year.
 
+    A missing time becomes that of the `origin`; `gaps` says whether the first rows had some.
     `format` is one of `strptime`, or of the words of `dates`; "" for ISO 8601. One without a date
     is a time of day.
     """
@@ -349,13 +438,14 @@ class Time(Column):
     origin: Annotated[float, finite]
     clock: Annotated[bool, flag]
     format: Annotated[str, text]
+    gaps: Annotated[bool, flag] = True
 
     @classmethod
     def fit(cls, name: str, values: Values, decision: Decision, hints: Hints) -> Column:
-        days = values.days_as(decision.dates)[0]
-        days = days[~np.isnan(days)]
+        days, wrong = values.days_as(decision.dates)
+        gaps, days = bool((np.isnan(days) & ~wrong).any()), days[~np.isnan(days)]
         origin, clock = float(np.floor(np.median(days))), bool((days % 1 != 0).any())
-        return cls(name, origin, clock, decision.dates)
+        return cls(name, origin, clock, decision.dates, gaps)
 
     @property
     def expected(self) -> str:
@@ -383,6 +473,10 @@ class Time(Column):
             angle = (2 * math.pi / period) * (days % period)
             out[:, 2 * i + 1], out[:, 2 * i + 2] = np.sin(angle), np.cos(angle)
         return wrong
+
+    def unlearned(self, values: Values, learned: Mask) -> Mask | None:
+        days, wrong = values.days_as(self.format)
+        return None if self.gaps else np.isnan(days) & ~wrong
 
     def ordered(self, values: Values) -> tuple[Floats, Mask] | None:
         return values.days_as(self.format) if dates.has_date(self.format) else None
@@ -465,17 +559,3 @@ def _shown(values: list[str]) -> str:
 KINDS: dict[str, type[Column]] = {
     cls.kind: cls for cls in (Number, Flag, Text, Words, Tags, Time, Vector, Ignored)
 }
-
-
-def _with_sign_of_gaps(name: str, missing: bool) -> list[str]:
-    return [name, f"{name} is missing"][: 1 + missing]
-
-
-def _fill_with_gaps(
-    values: Floats, wrong: Mask, instead: float, missing: bool, out: Floats
-) -> Mask:
-    gaps = np.isnan(values)
-    out[:, 0] = np.where(gaps, instead, values)
-    if missing:
-        out[:, 1] = gaps
-    return wrong

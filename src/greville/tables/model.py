@@ -776,25 +776,6 @@ class TableModel:
         found = self.estimator.predict_proba_one(x)
         return self.estimator.classes_[[int(found.argmax())]], found[None]
 
-    def learn_rows(self, rows: Sequence[Row], row_errors: RowErrors | None = None) -> Self:
-        """Learn rows, all of them or, if an exception comes out, none; see `learn_one`.
-
-        Parameters
-        ----------
-        rows : sequence of dict
-        row_errors : RowErrors, optional
-            Whether rows that cannot be used are skipped, or are the end, as by default.
-
-        Returns
-        -------
-        self
-        """
-        batches = batches_of_rows(list(map(checked_row, rows)), "the rows")
-        if self.first is None:
-            return self.learn(batches, row_errors)
-        self.record(batches, row_errors)
-        return self
-
     def predict_one(self, row: Row) -> Any:
         """The prediction for one row, in microseconds.
 
@@ -838,20 +819,22 @@ class TableModel:
         if proba and model.task == REGRESSION:
             raise TableError(_NO_PROBABILITIES)
         answers, parts = Answers(model._no_predictions(len(rows)), {}), []
-        left = deque(np.arange(run.start, run.stop) for run in runs_of_one_kind(rows))
-        while left:
-            places = left.popleft()
+
+        def answer(start: int, stop: int) -> None:
             try:
-                batch = model._batch([rows[i] for i in places.tolist()])
-                part = model.answers(batch, std=std, proba=proba)
+                part = model.answers(model._batch(rows[start:stop]), std=std, proba=proba)
             except TableError as error:
-                if len(places) > 1:  # each half alone, where one of them is no row
-                    left.extendleft(reversed(np.array_split(places, 2)))
-                else:
-                    answers.wrong[int(places[0])] = error.message.removeprefix("the row: ")
-                continue
-            parts.append((places, part))
-            answers.wrong |= {int(places[i]): reason for i, reason in part.wrong.items()}
+                if stop == start + 1:
+                    answers.wrong[start] = error.message.removeprefix("the row: ")
+                    return
+                middle = (start + stop) // 2  # each half alone, where one of them is no row
+                answer(start, middle)
+                answer(middle, stop)
+            else:
+                parts.append((np.arange(start, stop), part))
+
+        for run in runs_of_one_kind(rows):
+            answer(run.start, run.stop)
         answers.collect(parts, model.classes)
         return answers
 

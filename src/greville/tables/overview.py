@@ -11,25 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from ..representation import memory_of, shown_name
+from ..representation import memory_of
 from ._first import FirstRows, first_columns
 from ._sample import sampled
 from ._settings import FIRST_ROWS, Settings
 from ._values import UnknownType, Values
 from .batch import Batch, RowErrors, TableError, batches_of
-from .column import Column
 from .doubts import totals_row
 from .findings import Finding, as_argument, distinct
-from .kinds import Ignored, Time
+from .kinds import Column, Time
 from .model import TableModel
 from .schema import Schema
 from .target import Target
 
 # Values of a column that are shown, and how much of each.
 _EXAMPLES, _LONGEST_EXAMPLE = 3, 24
-
-# Columns that are not used, and whose names are shown.
-_MOST_IGNORED = 5
 
 
 @dataclass(frozen=True)
@@ -301,22 +297,13 @@ def table_summary(model: TableModel) -> dict[str, str]:
 
     "columns" is what kinds of columns there are, to be appended to how many.
     """
-    waiting = model.n_waiting
-    rows = f"{model.n_rows:,}"
-    if waiting:
-        rows = f"{waiting:,}, which are learned when the model is used, or more have come"
-    summary = {"rows": rows, "columns": ""}
-    if model.has_schema and not waiting:
-        kinds = Counter(column.kind for column in model.schema.columns)
-        ignored = [c.name for c in model.schema.columns if c.kind == Ignored.kind]
-        kinds.pop(Ignored.kind, None)
-        parts = [f"{n:,} {kind}" for kind, n in kinds.items()]
-        if ignored:
-            named = f": {', '.join(map(shown_name, ignored))}" * (len(ignored) <= _MOST_IGNORED)
-            parts.append(f"{len(ignored):,} not used{named}")
-        listed = ", ".join(parts)
-        summary["columns"] = f" ({listed})" if listed else ""
-    if model.estimator is not None and not waiting:
+    if model.n_waiting:
+        rows = f"{model.n_waiting:,}, which are learned when the model is used, or more have come"
+        return {"rows": rows, "columns": ""}
+    kinds = Counter("not used" if not c.inputs else c.kind for c in model.schema.columns)
+    summary = {"rows": f"{model.n_rows:,}"}
+    summary["columns"] = f" ({', '.join(f'{n:,} {kind}' for kind, n in kinds.items())})"
+    if model.estimator is not None:
         summary |= {k: v for k, v in model.estimator.summary().items() if k != "rows"}
         summary["inputs"] = f"{len(model.schema.inputs):,}"
     return summary

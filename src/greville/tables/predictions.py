@@ -38,6 +38,7 @@ class Answers:
         for rows, part in parts:
             self.prediction[rows] = part.prediction
             self.guessed.update(int(rows[row]) for row in part.guessed)
+            self.wrong |= {int(rows[row]): reason for row, reason in part.wrong.items()}
             for name, values in part.unlearned.items():
                 self.unlearned.setdefault(name, []).extend(values)
             if part.std is not None:
@@ -121,6 +122,7 @@ class UnlearnedValues:
         rows, was = ("1 row has a value", "was") if n == 1 else (f"{n:,} rows have values", "were")
         message = (
             f"{rows} of {name!r} that {was} never learned: {shown}; the most common value (of "
-            "numbers the median) was used, and standard errors do not include the error of that."
+            "numbers and times the median) was used, and standard errors do not include the error "
+            "of that."
         )
         return Finding("unlearned values", message, name, warning=True)

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from ..fields import array, each, known, require, stored
 from ._values import Floats, Mask, UnknownType, Values
 from .batch import Batch, TableError, listed
-from .column import Column
 from .decisions import Decision, Evidence, Hints, decide, decide_all
 from .doubts import doubts, left_out
 from .findings import Finding
-from .kinds import KINDS, MOST_UNITS, Ignored, Text
+from .kinds import KINDS, MOST_UNITS, Column, Ignored, Text
 from .numerals import PLAIN
 
 # Columns that `repr` shows.
