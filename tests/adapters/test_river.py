@@ -29,6 +29,7 @@ from river import (
     stream,
 )
 
+import greville
 from greville.adapters.river import Classifier, Regressor
 
 from .. import children
@@ -132,6 +133,41 @@ def test_copies_go_on_on_their_own(kind, copied):
         model.learn_one(x, y)
     for x, _ in rows:
         assert model.predict_one(x) == pytest.approx(other.predict_one(x))
+
+
+@pytest.mark.parametrize("n", [0, 60, 700])
+def test_files_of_models_go_on(n, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [{"x": x, 3: "ab"[int(x > 0)]} for x in rng.normal(size=n + 300)]
+    targets = [x["x"] ** 2 for x in rows], [("up", 0, True)[int(x["x"] * 9) % 3] for x in rows]
+    for model, y in zip(both(hidden=10, seed=3, categorical=["x1"]), targets, strict=True):
+        for each, target in zip(rows[:n], y, strict=False):
+            model.learn_one(each, target)
+        greville.save(model, tmp_path / "model")
+        again = greville.load(tmp_path / "model")
+        assert type(again) is type(model)
+        assert again._get_params() == model._get_params()
+        for each, target in zip(rows[n:], y[n:], strict=True):
+            assert again.predict_one(each) == model.predict_one(each)
+            again.learn_one(each, target)
+            model.learn_one(each, target)
+
+
+def test_weights_are_counts():
+    rng = np.random.default_rng(0)
+    rows = [{"x": x} for x in rng.normal(size=200)]
+    for kind, of in ((Regressor, lambda x: 3 * x + rng.normal()), (Classifier, lambda x: x > 0)):
+        weighted, repeated = kind(hidden=10, follow=False), kind(hidden=10, follow=False)
+        for each in rows:
+            y, w = of(each["x"]), int(rng.integers(0, 3))
+            weighted.learn_one(each, y, w=w)
+            for _ in range(w):
+                repeated.learn_one(each, y)
+        assert weighted.table_model.n_rows == repeated.table_model.n_rows
+        assert weighted.predict_one(rows[0]) == pytest.approx(repeated.predict_one(rows[0]))
+        for wrong in (-1, 0.5, "2", math.nan):
+            with pytest.raises(ValueError, match="w="):
+                weighted.learn_one(rows[0], y, w=wrong)
 
 
 def test_a_clone_has_the_parameters_and_no_rows():

@@ -31,6 +31,7 @@ from greville import (
     TimeSeriesRegressor,
     image_layer,
 )
+from greville.layers import SpanLayer
 from greville.monitor import DriftMonitor
 from greville.persistence import container, encoding
 from greville.tables import RowErrors, Stream, TableClassifier, TableModel, TableRegressor
@@ -106,7 +107,8 @@ def corpus(rng):
     models.append(LinearClassifier(class_weight={"a": 2.0}).fit(H, labels))
     models.append(ELMClassifier(10).partial_fit(H[:50], np.column_stack([y > 0, y < 1])[:50]))
     models.append(LinearClassifier().partial_fit(H[:50], labels[:50]))
-    models += [layer.fit(H) for layer in (ReservoirLayer(9, random_state=0), LagLayer(2))]
+    layers = ReservoirLayer(9, random_state=0), LagLayer(2), SpanLayer()
+    models += [layer.fit(H) for layer in layers]
     layer = MiniRocketLayer(84, random_state=0)
     models.append(TimeSeriesRegressor(layer).fit(H.reshape(-1, 2, 8), y))
     models.append(TimeSeriesClassifier(layer).partial_fit(H[:50], labels[:50]))
@@ -156,6 +158,19 @@ def stream_of_labels():
     stream = Stream("y", hidden=2)
     stream.answer([{"x": float(i), "y": "ab"[i // 20 % 2]} for i in range(60)], 1, RowErrors())
     return stream
+
+
+def models_of_river():
+    """Models of river, where that is installed."""
+    try:
+        from greville.adapters.river import Classifier, Regressor
+    except (ImportError, TypeError):
+        return []
+    regressor, classifier = Regressor(hidden=3), Classifier(hidden=3)
+    for i in range(30):
+        regressor.learn_one({"x": i, 7: "ab"[i % 2]}, i % 5)
+        classifier.learn_one({"x": i, 7: "ab"[i % 2]}, ["cold", 3, True][i % 3])
+    return [regressor, classifier]
 
 
 # Marks for brackets in brackets in brackets.

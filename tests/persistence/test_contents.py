@@ -17,6 +17,7 @@ from .models import (
     content,
     corpus,
     forge,
+    models_of_river,
     rows,
     stream_of_labels,
     stream_of_rows,
@@ -60,7 +61,7 @@ def test_every_class_of_the_registry_is_in_some_file(models, rng):
             for value in node:
                 visit(value)
 
-    for model in [*models, stream_of_rows(rng), stream_of_labels()]:
+    for model in [*models, stream_of_rows(rng), stream_of_labels(), *models_of_river()]:
         visit(content(model)[0])
     classes = (registry.declared(name)[0] for name in STORABLE)
     # A class of an example in a docstring has the module of that docstring, and is not in it.

@@ -25,7 +25,8 @@ except ImportError as error:
         "greville.adapters.river needs river and pyarrow: pip install 'greville[river]'."
     ) from error
 
-from ..tables import RowErrors, Stream, TableError, TableModel
+from ..fields import Kind, each, finite, flag, json, known, require, stored, text
+from ..tables import Stream, TableError, TableModel
 from ..tables.answering import infinite_value
 
 __all__ = ["Classifier", "Regressor"]
@@ -33,8 +34,60 @@ __all__ = ["Classifier", "Regressor"]
 Features = dict[Hashable, Any]
 Row = dict[str, Any]
 
+_PARAMETERS = (
+    *("hidden", "solver", "alpha", "epsilon", "window", "categorical", "seed", "device"),
+    "follow",
+)
+
 # The column of the targets. A feature of the same name gets another one.
 _TARGET = "y"
+
+
+# Types of values that the model takes as they are.
+_USUAL = frozenset({float, int, str, bool, type(None)})
+
+
+def _check_fields(model: Any) -> None:
+    columns = model._columns.values()
+    fits = all(type(column) is str for column in columns) and len(set(columns)) == len(columns)
+    require(fits, "the columns of the features are not told apart")
+    require(model._places.keys() == set(model._labels), "a label comes twice")
+    learned = model._stream.live
+    if learned.task == "classification":
+        places = range(len(model._labels))
+        require(set(learned.classes or ()) <= set(places), "the model has other labels")
+
+
+def _to_fields(model: Any) -> dict[str, Any]:
+    return {
+        "parameters": {name: getattr(model, name) for name in _PARAMETERS},
+        "stream": model._stream,
+        "columns": model._columns,
+        "labels": model._labels,
+    }
+
+
+def _from_fields(cls: type[Any], fields: dict[str, Any]) -> Any:
+    require(fields["parameters"].keys() == set(_PARAMETERS), "its parameters are others")
+    model = cls(**fields["parameters"])
+    model._stream, model._columns = fields["stream"], fields["columns"]
+    model._labels = fields["labels"]
+    model._places = {label: place for place, label in enumerate(model._labels)}
+    return model
+
+
+_stored_as_it_is = stored(
+    parameters={
+        "parameters": json,
+        "stream": known(Stream),
+        "columns": Kind("a dict", lambda value: type(value) is dict),
+        "labels": each(text | flag | finite).or_else("pass text, numbers, True or False as labels"),
+    },
+    whole=True,
+    check=_check_fields,
+    to_fields=_to_fields,
+    from_fields=_from_fields,
+)
 
 
 class _Adapter:
@@ -63,30 +116,34 @@ class _Adapter:
         self.seed = seed
         self.device = device
         self.follow = follow
-        names = ("hidden", "solver", "alpha", "epsilon", "window", "categorical", "device")
-        settings = {name: getattr(self, name) for name in names}
+        settings = {name: getattr(self, name) for name in _PARAMETERS if name != "follow"}
         settings["seed"] = int(np.random.default_rng().integers(2**31)) if seed is None else seed
         self._stream = Stream(_TARGET, follow=follow, blocks=False, task=self._task, **settings)
         self._columns: dict[Hashable, str] = {}  # names of features that were learned
+        self._labels: list[Any] = []  # a classifier learns their places
+        self._places: dict[Any, int] = {}
 
     @property
     def table_model(self) -> TableModel:
         """Return the model that has learned all rows; its ``schema`` describes the features."""
         return self._stream.live
 
-    def _learn(self, rows: Iterable[Features], targets: Sequence[Any]) -> None:
-        """Learn some rows, all of them or none."""
+    def _learn(self, features: Iterable[Features], targets: Sequence[Any], w: float = 1) -> None:
+        """Learn some rows, all of them or none, each as often as `w` says."""
+        if not isinstance(w, Real) or not 0 <= w < inf or w % 1:
+            raise ValueError(f"w={w!r}: pass how often the row counts, a whole number.")
         columns, model = dict(self._columns), self._stream.live
         chosen: list[Row] = []
-        for x, y in zip(rows, targets, strict=True):
+        for x, y in zip(features, targets, strict=True):
             row = self._row(x, self._with_columns(columns, x))
             if model.has_schema or chosen or not all(map(_is_missing, row.values())):
                 chosen.append({**row, _TARGET: y})
-        if len(chosen) == 1:
+        if len(chosen) == w == 1:
             self._stream.learn_one(chosen[0])
-        elif chosen:
-            stream = self._stream.copy()
-            stream.answer(chosen, stream.lines + 1, RowErrors())
+        elif chosen and w:
+            stream, copies = self._stream.copy(), int(w)
+            for rows in [chosen] if w == 1 else [[row] * copies for row in chosen]:
+                stream.answer(rows, together=w > 1)
             self._stream = stream
         self._columns = columns
 
@@ -109,10 +166,10 @@ class _Adapter:
 
     def _row(self, x: Features, columns: dict[Hashable, str]) -> Row:
         """Return a row as the model takes it, without features that are unknown to the model."""
-        row, model = (
-            {c: _plain(x[name]) for name, c in columns.items() if name in x},
-            self._stream.live,
-        )
+        model = self._stream.live
+        row = {c: x[name] for name, c in columns.items() if name in x}
+        if not _USUAL.issuperset(map(type, row.values())):
+            row = {c: _plain(value) for c, value in row.items()}
         if infinite_value(row) is not None:
             infinite = next(n for n, c in columns.items() if row.get(c) in (inf, -inf))
             raise TableError(
@@ -138,6 +195,7 @@ class _Adapter:
             return self._stream.predict_one(row, **options)
 
 
+@_stored_as_it_is
 class Regressor(_Adapter, base.MiniBatchRegressor):
     """A regressor of river: numbers, text, dates, true or false, and gaps in all of them.
 
@@ -175,7 +233,7 @@ class Regressor(_Adapter, base.MiniBatchRegressor):
 
     _task = "regression"
 
-    def learn_one(self, x: Features, y: float) -> None:
+    def learn_one(self, x: Features, y: float, w: float = 1) -> None:
         """Learn one row.
 
         Parameters
@@ -183,8 +241,10 @@ class Regressor(_Adapter, base.MiniBatchRegressor):
         x : dict
             Values by the names of features. New ones may come with the first 4096 rows.
         y : number
+        w : int
+            How often the row counts: as if it had come so many times at once.
         """
-        self._learn([x], [_number(y)])
+        self._learn([x], [_number(y)], w)
 
     def unlearn_one(self, x: Features, y: float) -> None:
         """Remove a row that was learned earlier; for solvers that can, as the default."""
@@ -225,6 +285,7 @@ class Regressor(_Adapter, base.MiniBatchRegressor):
         return pd.Series([self.predict_one(x) for x in rows], index=X.index, dtype=float)
 
 
+@_stored_as_it_is
 class Classifier(_Adapter, base.MiniBatchClassifier):
     """A classifier of river: numbers, text, dates, true or false, and gaps in all of them.
 
@@ -252,27 +313,11 @@ class Classifier(_Adapter, base.MiniBatchClassifier):
 
     _task = "classification"
 
-    def __init__(
-        self,
-        hidden: int | Literal["auto", "inputs", "stream"] | None = None,
-        solver: str | None = None,
-        alpha: float | Literal["auto"] | None = None,
-        epsilon: float | Literal["auto"] | None = None,
-        window: int | None = None,
-        categorical: Sequence[str] | None = None,
-        seed: int | None = 0,
-        device: str | None = None,
-        follow: bool = True,
-    ) -> None:
-        super().__init__(hidden, solver, alpha, epsilon, window, categorical, seed, device, follow)
-        self._labels: list[Any] = []  # the model learns their places
-        self._places: dict[Any, int] = {}
-
     @property
     def _multiclass(self) -> bool:
         return True
 
-    def learn_one(self, x: Features, y: Hashable) -> None:
+    def learn_one(self, x: Features, y: Hashable, w: float = 1) -> None:
         """Learn one row.
 
         Parameters
@@ -280,8 +325,10 @@ class Classifier(_Adapter, base.MiniBatchClassifier):
         x : dict
             Values by the names of features. New ones may come with the first 4096 rows.
         y : label
+        w : int
+            How often the row counts: as if it had come so many times at once.
         """
-        self._learn_labels([x], [y])
+        self._learn_labels([x], [y], w)
 
     def unlearn_one(self, x: Features, y: Hashable) -> None:
         """Remove a row that was learned earlier; for solvers that can, as the default."""
@@ -326,12 +373,12 @@ class Classifier(_Adapter, base.MiniBatchClassifier):
         rows = [self.predict_proba_one(x) for x in X.to_dict("records")]
         return pd.DataFrame(rows, index=X.index)
 
-    def _learn_labels(self, rows: Sequence[Features], y: Sequence[Any]) -> None:
+    def _learn_labels(self, rows: Sequence[Features], y: Sequence[Any], w: float = 1) -> None:
         places = dict(self._places)
         for label in y:
             places.setdefault(_label(label), len(places))
-        self._learn(rows, [places[_label(label)] for label in y])
-        if len(places) > len(self._labels):
+        self._learn(rows, [places[_label(label)] for label in y], w)
+        if w and len(places) > len(self._labels):
             self._places, self._labels = places, list(places)
 
 

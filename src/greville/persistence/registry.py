@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -60,6 +61,8 @@ def _import_all() -> None:
         module = import_module(f"greville.{package}")
         for name in names:
             getattr(module, name)
+    with suppress(ImportError):  # without river
+        import_module("greville.adapters.river")
 
 
 def declared(name: str) -> tuple[type, Declaration]:
@@ -70,7 +73,8 @@ def declared(name: str) -> tuple[type, Declaration]:
     declaration = None if cls is None else declaration_of(cls)
     if cls is None or declaration is None:
         raise FieldError(
-            f"it has a {reprlib.repr(name)}, a class which this greville does not know"
+            f"it has a {reprlib.repr(name)}, a class which this greville does not know, or for "
+            "which a package is missing: river for models of river"
         )
     return cls, declaration
 

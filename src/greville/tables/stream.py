@@ -50,6 +50,7 @@ _INFINITE = re.compile(r"\s*[+-]?inf(inity)?\s*", re.IGNORECASE)
         "joined": each(flag),
         "waiting": array(1, "u"),
         "forgotten": count,
+        "blocks": flag,
     },
     whole=True,
     compact=lambda stream: stream._compact(),
@@ -107,7 +108,7 @@ class Stream:
     ) -> None:
         if isinstance(model, str):
             model = TableModel(model, **stream_settings(settings))
-        self.model, self.id, self.monitor, self._blocks = model, id, monitor, blocks
+        self.model, self.id, self.monitor, self.blocks = model, id, monitor, blocks
         self.follower: Follower | LabelFollower | None = None
         if follow:
             self.follower = Follower(trained=model.n_rows > 0)
@@ -134,7 +135,7 @@ class Stream:
     @property
     def live(self) -> TableModel:
         """The model of all rows so far."""
-        if not self._blocks:
+        if not self.blocks:
             return self.model
         if self._live is None:
             self._live, self._live_following = self._with_rows()
@@ -494,19 +495,19 @@ class Stream:
     ) -> list[Answers]:
         """Learn rows that fit into the block, all or none; return the earlier predictions."""
         numbers, n = range(first, first + len(rows)), len(self.rows) + len(rows)
-        if self._blocks and len(rows) == self._block_length:
+        if self.blocks and len(rows) == self._block_length:
             return self._record_block(rows, joined, numbers, row_errors, **options)
         live, parts = self.live, None
         if len(rows) == 1 and not options.get("std"):
             # What completes a block is learned with it.
-            learns = not self._blocks or n < self._block_length
+            learns = not self.blocks or n < self._block_length
             part = live.record_one(rows[0], proba=self._needs_proba(live, options), learns=learns)
             parts = None if part is None else [part]
         if parts is None:
             options = {**options, "proba": self._needs_proba(live, options)}
             parts = live.record(self._batches(rows, numbers), row_errors, **options)
         self._live_following = self._followed(live, self._live_following, parts, joined)
-        if not self._blocks:
+        if not self.blocks:
             self.follower = self._live_following and self._live_following.now
             self._last_rows = [*self._last_rows, *rows][-_MOST_RECENT:]
             return parts
@@ -517,7 +518,7 @@ class Stream:
 
     @property
     def _block_length(self) -> int:
-        return (self._blocks and self.model.rows_until_look) or ROWS_PER_BLOCK
+        return (self.blocks and self.model.rows_until_look) or ROWS_PER_BLOCK
 
     def _needs_proba(self, model: TableModel, options: dict[str, bool]) -> bool:
         """Whether probabilities are needed: by the options, or by a follower of labels."""
@@ -652,6 +653,7 @@ class Stream:
         waiting = [[key, row, predicted] for key, (row, predicted) in self.waiting.items()]
         names = (
             "model", "id", "monitor", "follower", "lines", "position", "joined", "forgotten",
+            "blocks",
         )  # fmt: skip
         return {
             **{name: getattr(self, name) for name in names},
@@ -674,7 +676,7 @@ class Stream:
         require(fits, "its rows are none")
         stream = cls(fields["model"])
         vars(stream).update(fields)
-        stream.rows = rows
+        stream.rows, stream._live_following = rows, stream._following
         stream.waiting = {key: (row, predicted) for key, row, predicted in waiting}
         return stream
 
