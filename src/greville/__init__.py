@@ -86,35 +86,27 @@ _MODULES = (
 # They need an extra, greville[tables], and so are no part of ``from greville import *``.
 _OF_TABLES = ("TableClassifier", "TableRegressor", "to_c", "to_js", "to_onnx")
 
-# What is used is imported: the command's help should not wait for SciPy and scikit-learn.
-_PACKAGE_OF = {
-    **dict.fromkeys(("ELMClassifier", "ELMRegressor"), "elm"),
-    **dict.fromkeys(("LinearClassifier", "LinearRegressor"), "elm"),
-    **dict.fromkeys(("TimeSeriesClassifier", "TimeSeriesRegressor"), "elm"),
-    "load": "persistence",
-    "save": "persistence",
-    **dict.fromkeys(_OF_TABLES[:2], "tables"),
-    **dict.fromkeys(_OF_TABLES[2:], "export"),
-    **dict.fromkeys(
-        (
-            *("ClassLayer", "ContrastLayer", "FourierLayer", "LagLayer"),
-            *("MiniRocketLayer", "ReservoirLayer"),
-            *("PatchLayer", "RandomLayer"),
-            *("ReceptiveFieldLayer", "StackedLayer", "TableLayer", "image_layer"),
-        ),
-        "layers",
-    ),
+# How the names of each package end; all others are solvers.
+_ENDINGS = {
+    "tables": _OF_TABLES[:2],
+    "export": _OF_TABLES[2:],
+    "elm": ("Regressor", "Classifier"),
+    "layers": ("Layer", "_layer"),
+    "persistence": ("load", "save"),
+    "solvers": "",
 }
 
 
 if not TYPE_CHECKING:  # which reads the imports above, and refuses other names
 
     def __getattr__(name: str) -> Any:
+        """Import what is used: the command's help should not wait for SciPy and scikit-learn."""
         if name in _MODULES:
             return import_module(f".{name}", __name__)
         if name not in __all__ and name not in _OF_TABLES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(import_module(f".{_PACKAGE_OF.get(name, 'solvers')}", __name__), name)
+        package = next(package for package, ends in _ENDINGS.items() if name.endswith(ends))
+        value = getattr(import_module(f".{package}", __name__), name)
         globals()[name] = value
         return value
 
