@@ -1,9 +1,9 @@
 """Files are recognised by their first bytes, whatever they are called."""
 
 import builtins
+import bz2
 import datetime
 import gzip
-import lzma
 import os
 import pickle
 import random
@@ -66,17 +66,17 @@ def findings_of(path, how=None):
     return {f.kind: f.message for batch in rows_of(path, how) for f in batch.findings}
 
 
-@pytest.mark.parametrize("name", ["t.zip", "t.csv.xz", "t.sqlite", "t.xlsx"])
+@pytest.mark.parametrize("name", ["t.zip", "t.csv.bz2", "t.sqlite", "t.xlsx"])
 @pytest.mark.parametrize("called", ["as it is", "csv"])
 def test_every_format_says_the_same(here, name, called):
     table = houses(60)
     path = name if called == "as it is" else "t.csv"
     if name == "t.zip":
         write_zip(path, {"d/houses.csv": csv_bytes(table), "__MACOSX/d/._houses.csv": b"x"})
-    elif name == "t.csv.xz":
+    elif name == "t.csv.bz2":
         content = csv_bytes(table)
         half = content.index(b"\n", 1000) + 1
-        Path(path).write_bytes(lzma.compress(content[:half]) + lzma.compress(content[half:]))
+        Path(path).write_bytes(bz2.compress(content[:half]) + bz2.compress(content[half:]))
     elif name == "t.sqlite":
         write_sqlite(path, houses=as_rows(table))
     else:
@@ -110,10 +110,10 @@ def test_the_tables_of_an_archive(here):
     assert "there is no table in it, but 'a.md', 'b.md'" in refused("train", "none.zip", "-t", "y")
     parquet.write_table(pa.table({"a": [1]}), "p.parquet")
     write_zip("inner.zip", {"p.parquet": Path("p.parquet").read_bytes()})
+    assert rows_of("inner.zip")[0].table.to_pydict() == {"a": [1]}
     write_zip("outer.zip", {"inner.zip": Path("inner.zip").read_bytes(), "b.md": b""})
-    for name in ("inner.zip", "outer.zip"):
-        how = Reading(table="inner.zip") if name == "outer.zip" else None
-        assert rows_of(name, how)[0].table.to_pydict() == {"a": [1]}
+    with pytest.raises(TableError, match="it is a zip in an archive; unpack it"):
+        rows_of("outer.zip", Reading(table="inner.zip"))
 
 
 def test_the_tables_of_a_database(here):
@@ -286,7 +286,7 @@ def test_out_of_a_pipe(here, name):
     assert forked(work) == 0
 
 
-@pytest.mark.parametrize("name", ["t.xlsx", "t.sqlite", "t.zip", "t.csv.xz"])
+@pytest.mark.parametrize("name", ["t.xlsx", "t.sqlite", "t.zip", "t.csv.bz2"])
 def test_damaged_files_are_refused_or_read(here, name):
     text = number_rows(40).encode()
     rows = [dict(zip("aby", line.split(","), strict=True)) for line in text.decode().split()[1:]]
@@ -297,7 +297,7 @@ def test_damaged_files_are_refused_or_read(here, name):
     elif name == "t.zip":
         write_zip(name, {"t.csv": text})
     else:
-        Path(name).write_bytes(lzma.compress(text))
+        Path(name).write_bytes(bz2.compress(text))
     good, outcomes = Path(name).read_bytes(), set()
     for seed in range(60):
         chance, content = random.Random(seed), bytearray(good)

@@ -14,8 +14,8 @@ from greville.tables import Batch, RowErrors, Stream, TableError, TableModel
 from greville.tables._rows import RowEncoder, batches_of_rows
 from greville.tables._values import Values
 from greville.tables.decisions import Hints
+from greville.tables.frames import array_of
 from greville.tables.kinds import KINDS
-from greville.tables.readers.json import array_of
 from greville.tables.schema import Schema
 
 from ..houses import as_rows, houses

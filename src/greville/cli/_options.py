@@ -43,7 +43,7 @@ Names = list[str] | None
 # Options that take a number, or a word such as auto.
 _NUMBERS = ("hidden", "alpha", "epsilon")
 
-_FORMATS = "|".join(format.name for format in formats())
+_FORMATS = "|".join(formats())
 
 
 class OnError(StrEnum):

@@ -73,7 +73,7 @@ class ClusterTable:
         total = sum(source.size for source in self.sources)
         threads = sum(self.client.nthreads().values())
         size = int(np.clip(total / (_PARTS_PER_THREAD * threads), _LEAST_PART, _LARGEST_PART))
-        parts = tables.split(self.sources, self.reading, size)
+        parts = tables.split(self.sources, size)
         counts = [self._rows[p.name] if p.n_rows is None else p.n_rows for p in parts]
         first = [0, *accumulate(counts[:-1])]
         topic, skip = f"greville-{uuid.uuid4().hex}", tables.RowErrors(skip=self.skip)

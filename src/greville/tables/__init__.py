@@ -42,14 +42,9 @@ if TYPE_CHECKING:
     from .predictions import UnlearnedValues as UnlearnedValues
     from .predictions import with_predictions as with_predictions
     from .readers.folders import find_sources as find_sources
-    from .readers.formats import TableFormat as TableFormat
-    from .readers.formats import format_of as format_of
-    from .readers.formats import register as register
     from .readers.reading import read as read
     from .readers.reading import split as split
-    from .readers.remote import check_new_address as check_new_address
     from .readers.source import Reading as Reading
-    from .readers.source import ReadRequest as ReadRequest
     from .readers.source import Stopped as Stopped
     from .schema import decision_of as decision_of
     from .schema import numbers as numbers
@@ -78,9 +73,7 @@ _EXPORTS = {
     "predictions": ("Answers", "UnlearnedValues", "with_predictions"),
     "readers.folders": ("find_sources",),
     "readers.reading": ("read", "split"),
-    "readers.formats": ("TableFormat", "format_of", "register"),
-    "readers.remote": ("check_new_address",),
-    "readers.source": ("ReadRequest", "Reading", "Stopped"),
+    "readers.source": ("Reading", "Stopped"),
     "overview": ("Overview", "look_at", "model_bytes", "model_summary"),
     "schema": ("decision_of", "numbers"),
     "stream": ("Stream",),

@@ -11,8 +11,9 @@ import numpy as np
 
 from ._values import Floats
 from .batch import Batch, TableError, record_batch
+from .frames import array_of
 from .kinds import Column
-from .readers.json import array_of, flat
+from .readers.json import flat
 from .schema import Schema
 
 # Values of a column whose inputs are remembered.

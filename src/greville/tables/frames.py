@@ -1,4 +1,4 @@
-"""Data frames, dicts of columns and arrays as Arrow tables."""
+"""Data frames, dicts of columns, arrays and lists of values as Arrow tables and columns."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
+from ._values import text_of
 from .batch import TableError, check_column_names
-from .readers.json import array_of
 
 
 def is_frame(X: Any) -> bool:
@@ -73,6 +73,14 @@ def column_of(values: Any) -> Any:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowException, OverflowError, UnicodeError, TypeError, ValueError):
         return array_of([_json_value(value) for value in values])
+
+
+def array_of(values: list[Any]) -> Any:
+    """JSON values as a column; as text if they are not of one kind."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, OverflowError, UnicodeError):
+        return pa.array([text_of(value) for value in values], pa.string())
 
 
 def _json_value(value: Any) -> Any:

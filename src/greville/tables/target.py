@@ -19,8 +19,8 @@ from .batch import Batch, TableError, listed, record_batch
 from .decisions import LEADING_ZEROS, Decision, Evidence, decide
 from .doubts import spellings
 from .findings import Finding, listed_values, shown_value
+from .frames import array_of
 from .numerals import PLAIN, Numerals
-from .readers.json import array_of
 
 # Whole numbers are labels if there are no more different ones than this, and ten rows for each; or
 # two, and three rows for each.

@@ -3,84 +3,126 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..persistence import whole_file
 from .batch import TableError
-from .readers.formats import by_name, codec_of, format_of, formats
+from .readers.formats import codec_of, format_of
+
+# What stands between fields, for formats of text.
+_DELIMITERS = {"csv": ",", "tsv": "\t", "jsonl": None}
 
 
-class OrderedWriter(ABC):
-    """Writes record batches that all have the columns of the first, in its order."""
+class TableWriter:
+    """Writes record batches to a stream, all with the columns of the first, in its order.
 
-    def __init__(self, stream: Any) -> None:
-        self.stream = stream
+    In Parquet and Arrow files a column keeps the type that it has in the first batch. In lines of
+    JSON every row may have columns of its own.
+    """
+
+    def __init__(self, stream: Any, format: str) -> None:
+        self._stream, self._format = stream, format
         self._schema: Any = None
+        self._file: Any = None
 
     def write(self, batch: Any) -> None:
         """Write some rows."""
+        if self._format == "jsonl":
+            self._stream.write(_json_lines(batch))
+            return
         if self._schema is None:
-            self._schema = batch.schema
-            self.begin(self._schema)
-        self.put(self._in_order(batch))
+            self._begin(batch.schema)
+        columns = self._in_order(batch)
+        if self._file is None:
+            self._stream.write(_lines(columns, _DELIMITERS[self._format]))
+        else:
+            table = pa.RecordBatch.from_arrays(
+                list(map(_cast, columns, self._schema)), schema=self._schema
+            )
+            self._file.write_batch(table)
 
-    @abstractmethod
-    def begin(self, schema: Any) -> None:
-        """Write what comes before the first rows."""
+    def _begin(self, schema: Any) -> None:
+        self._schema = schema
+        if self._format == "arrow":
+            self._file = pa.ipc.new_file(self._stream, schema)
+        elif self._format == "parquet":
+            from pyarrow.parquet import ParquetWriter
 
-    @abstractmethod
-    def put(self, batch: Any) -> None:
-        """Write rows whose columns are in order."""
+            self._file = ParquetWriter(self._stream, schema)
+        else:
+            names = [pa.array([name]) for name in schema.names]
+            self._stream.write(_lines(names, _DELIMITERS[self._format]))
 
-    def close(self) -> None:  # noqa: B027 - often that is nothing
-        """Write what comes after the last rows."""
-
-    def _in_order(self, batch: Any) -> Any:
+    def _in_order(self, batch: Any) -> list[Any]:
         """Return a batch's columns in the order of the first batch; absent ones are missing."""
-        names, known = self._schema.names, set(batch.schema.names)
-        new = known - set(names)
+        present = batch.schema.names
+        new = set(present) - set(self._schema.names)
         if new:
             raise TableError(
-                f"column {sorted(new)[0]!r} is not in the first rows; write .jsonl, where every "
-                "row may have its own."
+                f"column {min(new)!r} is not in the first rows; write .jsonl, where every row may "
+                "have its own."
             )
-        columns = [batch.column(n) if n in known else pa.nulls(batch.num_rows) for n in names]
-        return pa.RecordBatch.from_arrays(columns, names=names)
-
-
-class TypedWriter(OrderedWriter):
-    """A writer for formats in which a column keeps the type that it has in the first batch."""
-
-    _file: Any = None
-
-    @abstractmethod
-    def opened(self, schema: Any) -> Any:
-        """Return the writer of batches of a schema to a stream."""
-
-    def begin(self, schema: Any) -> None:
-        self._file = self.opened(schema)
-
-    def put(self, batch: Any) -> None:
-        columns = []
-        for field, column in zip(self._schema, batch.columns, strict=True):
-            try:
-                columns.append(column.cast(field.type))
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-                raise TableError(
-                    f"column {field.name!r} changes from {field.type} to {column.type}; write .csv "
-                    "or .jsonl instead."
-                ) from error
-        self._file.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
+        names = self._schema.names
+        return [batch.column(n) if n in present else pa.nulls(batch.num_rows) for n in names]
 
     def close(self) -> None:
+        """Write what comes after the last rows."""
         if self._file is not None:
             self._file.close()
+
+
+def _cast(column: Any, field: Any) -> Any:
+    """Cast a column to the type that it has in the first rows."""
+    try:
+        return column.cast(field.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise TableError(
+            f"column {field.name!r} changes from {field.type} to {column.type}; write .csv or "
+            ".jsonl instead."
+        ) from error
+
+
+def _lines(columns: Sequence[Any], delimiter: str | None) -> bytes:
+    """Lines of CSV; fields are in quotes where they have to be."""
+    fields = []
+    for column in map(_spelled, columns):
+        quoted = pc.replace_substring(column, '"', '""')
+        quoted = pc.binary_join_element_wise('"', quoted, '"', "")
+        special = pc.match_substring_regex(column, f'[{delimiter}"\r\n]')
+        fields.append(pc.if_else(special, quoted, column))
+    lines = pc.binary_join_element_wise(
+        *fields, delimiter, null_handling="replace", null_replacement=""
+    )
+    return "".join(f"{line}\n" for line in lines.to_pylist()).encode()
+
+
+def _spelled(column: Any) -> Any:
+    """A column as text: what `str` says of what is not text, numbers, or true and false."""
+    if isinstance(column, pa.DictionaryArray):
+        column = column.dictionary_decode()
+    try:
+        return pc.cast(column, pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return pa.array([None if v is None else str(v) for v in column.to_pylist()], pa.string())
+
+
+def _json_lines(batch: Any) -> bytes:
+    """Lines of JSON, in which there is no nan."""
+    columns = [
+        pc.if_else(pc.is_finite(c), c, None) if pa.types.is_floating(c.type) else c
+        for c in batch.columns
+    ]
+    names = batch.schema.names
+    rows = zip(*(c.to_pylist() for c in columns), strict=True)
+    lines = [json.dumps(dict(zip(names, row, strict=True)), default=str) for row in rows]
+    return ("\n".join(lines) + "\n").encode()
 
 
 class _Shown:
@@ -116,30 +158,20 @@ def written(path: Path | None, shown: Callable[[str], str] | None = None) -> Ite
     if path is None:
         with open(os.dup(1), "wb") as out:
             stream: Any = out if shown is None or not out.isatty() else _Shown(out, shown)
-            yield by_name("csv").writer(stream)
+            yield TableWriter(stream, "csv")
         return
     format, codec = format_of(path), codec_of(path)
-    # Arrow reads bz2 and does not write it.
-    if (
-        format is None
-        or format.write is None
-        or codec in ("bz2", "xz")
-        or (codec is not None and not format.text)
-    ):
+    name = "" if format is None else format.name
+    plain = codec is None and name in ("parquet", "arrow")
+    if not plain and (name not in _DELIMITERS or codec == "bz2"):
         raise TableError(
-            f"{path}: its name does not say in which format to write; end it in {_suffixes()}."
+            f"{path}: its name does not say in which format to write; end it in .csv, .tsv, "
+            ".jsonl, .parquet or .arrow (.csv, .tsv, .jsonl may go on with .gz or .zst)."
         )
     with whole_file(path) as new, pa.OSFile(new, "wb") as file:
         stream = pa.CompressedOutputStream(file, codec) if codec else file
-        writer = format.writer(stream)
+        writer = TableWriter(stream, name)
         yield writer
         writer.close()
         if codec:
             stream.close()
-
-
-def _suffixes() -> str:
-    """The suffixes that can be written, for a message."""
-    *first, last = [f.suffixes[0] for f in formats() if f.write is not None]
-    text = [f.suffixes[0] for f in formats() if f.write is not None and f.text]
-    return f"{', '.join(first)} or {last} ({', '.join(text)} may go on with .gz or .zst)"

@@ -8,8 +8,7 @@ from __future__ import annotations
 import glob
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePath
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -18,7 +17,7 @@ from ..batch import Batch, TableError, listed
 from ..findings import Finding, distinct
 from .formats import format_of
 from .relation import Query, is_query
-from .remote import RemoteSource, is_remote, remote_paths
+from .remote import RemoteSource, is_remote, remote_files
 from .source import Source
 
 # The folder of rows in which the column has no value.
@@ -52,10 +51,14 @@ def find_sources(names: Sequence[str]) -> list[Source]:
 
 def _sources(name: str) -> list[Source]:
     """The files, queries and named pipes that a name stands for."""
-    kind: type[Source] = RemoteSource if is_remote(name) else Source
-    paths: list[Any]
-    paths, depth = remote_paths(name) if is_remote(name) else _local_paths(name)
-    left_out: list[Any] = []
+    if is_remote(name):
+        files = remote_files(name)
+        if not files:
+            text = f"{name}: there is no such file; pass a file, or a pattern such as {name}/*.csv."
+            raise TableError(text)
+        return [RemoteSource(file, partitions_of(PurePath(file.path))) for file in files]
+    paths, depth = _local_paths(name)
+    left_out: list[Path] = []
     if depth:  # what a folder has
         paths = [path for path in paths if not _is_hidden(path.parts[depth:])]
         tables = [path for path in paths if format_of(path) or path.suffix.lower() == ".zip"]
@@ -68,30 +71,28 @@ def _sources(name: str) -> list[Source]:
         inside = listed(["/".join(path.parts[depth:]) for path in left_out])
         text = f"{name}: {inside} in it: the names are not those of tables, they are not read"
         findings.append(Finding("files left out", f"{text}; to read them, name them."))
-    stems: dict[str, Any] = {}
+    stems: dict[str, Path] = {}
     for path in paths if depth else ():
-        first = stems.setdefault(str(path).removesuffix("".join(path.suffixes)), path)
-        if first.suffixes != path.suffixes:
-            what = f"{first.name!r} and {path.name!r} may hold the same rows, and both are read"
+        other = stems.setdefault(str(path).removesuffix("".join(path.suffixes)), path)
+        if other != path:
+            what = f"{other.name!r} and {path.name!r} may hold the same rows, and both are read"
             text = f"{name}: {what}; pass one of them."
             findings.append(Finding("files twice", text, warning=True))
     return [
         Query(path.read_text(encoding="utf8"))
         if path.suffix == ".sql"
-        else kind(path, partitions_of(path), findings)
+        else Source(path, partitions_of(path), findings)
         for path in paths
     ]
 
 
-def _local_paths(name: str) -> tuple[list[Any], int]:
+def _local_paths(name: str) -> tuple[list[Path], int]:
     """Return the files of a name and, for a folder, the number of parts of the folder's path."""
     path = Path(name)
     try:
         if path.is_dir():
-            return [file for file in sorted(path.rglob("*")) if file.is_file()], len(path.parts)
-        if path.exists():
-            return [path], 0
-        return sorted(map(Path, glob.glob(name, recursive=True))), 0
+            return sorted(file for file in path.rglob("*") if file.is_file()), len(path.parts)
+        return ([path] if path.exists() else sorted(map(Path, glob.glob(name, recursive=True)))), 0
     except OSError as error:
         raise TableError(f"{name}: it cannot be read ({error.strerror}).") from error
 
@@ -100,7 +101,7 @@ def _is_hidden(parts: Sequence[str]) -> bool:
     return any(part.startswith((".", "_")) and "=" not in part for part in parts)
 
 
-def partitions_of(path: Any) -> dict[str, str | None]:
+def partitions_of(path: PurePath) -> dict[str, str | None]:
     """The names and values that the folders of a path have; None is a missing value."""
     partitions: dict[str, str | None] = {}
     for part in path.parent.parts:
@@ -111,39 +112,18 @@ def partitions_of(path: Any) -> dict[str, str | None]:
 
 
 def with_partitions(
-    batch: Batch, partitions: Mapping[str, str | None], wanted: Sequence[str] | None
+    batch: Batch, partitions: Mapping[str, str | None], needed: Sequence[str] | None
 ) -> Batch:
-    """Add the values that folders name as columns to rows, if they are asked for.
+    """Add the values that folders name as columns to rows, if they are needed.
 
-    A column that is in the file too must have the same values; a TableError else.
+    A column that is in the file too stays as it is there.
     """
     table, findings = batch.table, list(batch.findings)
     for name, value in partitions.items():
-        if wanted is not None and name not in wanted:
+        if name in table.schema.names or (needed is not None and name not in needed):
             continue
-        if name in table.schema.names:
-            _check_same(batch, name, value)
-            table = table.drop_columns([name])
         table = table.append_column(name, pa.repeat(pa.scalar(value, pa.string()), len(batch)))
         text = f"column {name!r} is from the names of folders, such as {name}=..."
         text += "; all rows of a folder have its value."
         findings.append(Finding("folder column", text, name))
     return replace(batch, table=table, findings=distinct(findings))
-
-
-def _check_same(batch: Batch, name: str, value: str | None) -> None:
-    """Raise a TableError if a column has another value than that of the folder."""
-    for row, own in enumerate(batch.table.column(name).to_pylist()):
-        if own is not None and not _same(own, value):
-            raise TableError(
-                f"{batch.where(row)}: column {name!r} is {own!r}, but the file is in a folder "
-                f"{name}={_MISSING if value is None else value}; rename the folder or the column, "
-                "or make the values agree."
-            )
-
-
-def _same(own: Any, value: str | None) -> bool:
-    try:
-        return str(own) == value or (value is not None and float(own) == float(value))
-    except (TypeError, ValueError):
-        return False

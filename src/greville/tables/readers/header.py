@@ -12,7 +12,6 @@ from ..findings import Finding
 # Rows that are compared with the first.
 COMPARED = 100
 
-
 # What stands in a row of totals.
 _TOTAL = re.compile(
     "(grand |over ?all |sub)?(totals?|sum|sums)|(gesamt)?(summen?|gesamt|insgesamt)|totale|totaux|"
@@ -24,8 +23,8 @@ _TOTAL = re.compile(
 def total_in(row: Iterable[Any]) -> str | None:
     """Return a row's first text if it is a label of totals; else None."""
     texts = (value.strip() for value in row if isinstance(value, str) and value.strip())
-    first = next(texts, "")
-    return first if _TOTAL.fullmatch(first) else None
+    label = next(texts, "")
+    return label if _TOTAL.fullmatch(label) else None
 
 
 def is_number(text: str) -> bool:
@@ -39,7 +38,7 @@ def is_number(text: str) -> bool:
 
 def check_header(
     where: str, names: Sequence[str], columns: Sequence[Sequence[str | None]]
-) -> tuple[Finding, ...]:
+) -> list[Finding]:
     """Return findings about names that may be values.
 
     Where all columns are of numbers and so are all names, they are surely values, unless they
@@ -69,18 +68,18 @@ def check_header(
                 header=False,
                 header_=True,
             )
-        return (_doubt(where, shown, "the columns of numbers have numbers for names"),)
-    rows = zip(*columns, strict=True)
+        return [_doubt(where, shown, "the columns of numbers have numbers for names")]
     texts = [
         (name, column)
         for name, column, is_numeric in zip(names, values, numeric, strict=True)
         if name and column and not is_numeric
     ]
-    found = [name for name, column in texts if name in column]
-    if found and 2 * len(found) >= len(texts) and tuple(names) not in rows:
-        what = f"{found[0]!r} is also a value of the column of that name"
-        return (_doubt(where, shown, what),)
-    return ()
+    repeated = [name for name, column in texts if name in column]
+    is_a_row = tuple(names) in zip(*columns, strict=True)
+    if repeated and 2 * len(repeated) >= len(texts) and not is_a_row:
+        what = f"{repeated[0]!r} is also a value of the column of that name"
+        return [_doubt(where, shown, what)]
+    return []
 
 
 def _doubt(where: str, shown: str, what: str) -> Finding:
@@ -97,5 +96,5 @@ def _counted(names: Sequence[str]) -> bool:
     numbers = [name.strip() for name in names if is_number(name)]
     if len(numbers) < 3 and len(numbers) == len(names):
         return False
-    first = int(numbers[0]) if numbers[0].isdecimal() else 0
-    return numbers == [str(first + i) for i in range(len(numbers))]
+    start = int(numbers[0]) if numbers[0].isdecimal() else 0
+    return numbers == [str(start + i) for i in range(len(numbers))]

@@ -11,11 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .._values import text_of
 from ..batch import MOST_COLUMNS, Batch, Place, TableError, check_column_names, unusable_row
 from .relation import connected, database_errors, quoted, record_batches
 from .source import ReadRequest, Unreadable
-from .text import Text
+from .unpacking import Content
 
 # Bytes that one line may have.
 LONGEST_LINE = 1 << 24
@@ -27,13 +26,11 @@ _DEEPEST = 128
 _MOST_FIELDS = 200
 
 TOO_LONG = f"it is longer than {LONGEST_LINE >> 20} MB"
+_TOO_DEEP = f"its lists and objects are nested more than {_DEEPEST} deep"
 
 Row = Mapping[str, Any]
 
 _decode = json.JSONDecoder().decode
-_decode_nan = json.JSONDecoder(parse_constant={"NaN": None}.get).decode
-_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
-_NAME = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"\s*:', re.DOTALL)
 
 # A field in which no line can end: this character stands in no JSON.
 _LINES = """read_csv({path}, auto_detect=false, header=false, delim='\x01', quote='', escape='',
@@ -48,41 +45,33 @@ _USABLE = "CASE WHEN json_valid(line) THEN json_type(line) = 'OBJECT' ELSE false
 # How DuckDB calls what it finds in a field, and what is made of that.
 _CASTS = {"UBIGINT": "UBIGINT", "BIGINT": "BIGINT", "DOUBLE": "DOUBLE", "BOOLEAN": "BOOLEAN"}
 _CASTS = {name: f"TRY_CAST({{}} AS {kind})" for name, kind in _CASTS.items()}
+_CASTS["DOUBLE"] = f"nullif({_CASTS['DOUBLE']}, 'NaN'::DOUBLE)"  # which Python writes
 _LISTS = dict.fromkeys(("UBIGINT", "BIGINT", "DOUBLE"), "TRY_CAST({} AS DOUBLE[])")
 _LISTS |= dict.fromkeys(("VARCHAR", "NULL"), "from_json({}::JSON, '[\"VARCHAR\"]')")
 
 
 def read(request: ReadRequest) -> Iterator[Batch]:
-    """Yield batches of objects; fields of nested objects have names with points."""
-    name, text = request.source.name, request.text
-    assert text is not None
-    in_list = text.head(1 << 16).lstrip().startswith(b"[")
-    if not in_list and any(b"NaN" in block for block in text.blocks()):
-        text = text.rewritten(_without_nan(text))
+    """Read objects; fields of nested objects have names with points."""
+    name, content = request.source.name, request.content
+    in_list = content.head(1 << 16).lstrip().startswith(b"[")
     rows = (_LIST if in_list else _LINES).format(
-        path=quoted(text.path), longest=LONGEST_LINE, buffer=2 * LONGEST_LINE
+        path=quoted(content.path), longest=LONGEST_LINE, buffer=2 * LONGEST_LINE
     )
     place = Place(name, "row" if in_list else "line")
     try:
         with connected(name) as database:
-            yield from _batches(request, text, database, _FILLED.format(rows=rows), place)
+            yield from _batches(request, database, _FILLED.format(rows=rows), place)
     except (database_errors(), OSError) as error:
         if "line size" in str(error).lower() or "object size" in str(error).lower():
             line = re.search(r"Line: ?(\d+)", str(error))
-            where = place(int(line[1])) if line else name
-            raise TableError(f"{where}: {TOO_LONG}.") from error
+            raise TableError(f"{place(int(line[1])) if line else name}: {TOO_LONG}.") from error
+        _check_depth(content, place)
         raise Unreadable(str(error)) from error
 
 
-def _batches(
-    request: ReadRequest, text: Text, database: Any, rows: str, place: Place
-) -> Iterator[Batch]:
+def _batches(request: ReadRequest, database: Any, rows: str, place: Place) -> Iterator[Batch]:
     objects = f"json_group_structure(CASE WHEN {_USABLE} THEN line::JSON END)"
-    try:
-        ((found, total),) = database.sql(f"SELECT {objects}, count(*) FROM ({rows})").fetchall()
-    except database_errors():
-        _check_lines(text, place)
-        raise
+    ((found, total),) = database.sql(f"SELECT {objects}, count(*) FROM ({rows})").fetchall()
     structure = json.loads(found or "{}")
     leaves = _leaves(structure) if isinstance(structure, dict) else {}  # none if no line is usable
     check_column_names(request.source.name, [".".join(path) for path in leaves])
@@ -106,12 +95,12 @@ def _batches(
             if not request.skip:
                 raise unusable_row(reason)
             skipped.append((number, reason))
-        keep = bad.is_null()
-        if pc.any(keep).as_py():
+        usable = bad.is_null()
+        if pc.any(usable).as_py():
             yield Batch(
-                pa.RecordBatch.from_arrays(table.columns[2:], names=names).filter(keep),
+                pa.RecordBatch.from_arrays(table.columns[2:], names=names).filter(usable),
                 request.source.name,
-                numbers[np.array(keep)],
+                numbers[np.array(usable)],
                 min(1.0, numbers[-1] / max(1, total)),
                 sparse=True,
                 skipped=tuple(skipped),
@@ -141,56 +130,38 @@ def _field(kind: Any, i: int) -> str:
     return f"{cast.format(f't[{i}]')} AS c{i}"
 
 
-def _check_lines(text: Text, place: Place) -> None:
+def _check_depth(content: Content, place: Place) -> None:
     """Raise a TableError if a line is nested so deep that no structure can be found."""
-    lines = (line for block in text.lines() for line in block.splitlines())
+    lines = (line for block in content.lines() for line in block.splitlines())
     for number, line in enumerate(lines, 1):
-        error = _error_in(line)
-        if error is not None:
-            raise TableError(f"{place(number)}: {error}.")
-
-
-def _without_nan(text: Text) -> Iterator[bytes]:
-    """Write null for nan, which Python writes and JSON does not have, in lines of JSON."""
-    for block in text.lines():
-        for line in block.splitlines(keepends=True) if b"NaN" in block else [block]:
-            try:
-                row = _decode_nan(line.decode()) if b"NaN" in line else None
-            except (ValueError, RecursionError):
-                row = None
-            yield line if row is None else json.dumps(row).encode() + b"\n"
-
-
-def _error_in(line: bytes) -> str | None:
-    """Describe what is wrong with a line before it is parsed."""
-    if len(line) > LONGEST_LINE:
-        return TOO_LONG
-    if line.count(b"[") + line.count(b"{") > _DEEPEST:
-        bare = np.frombuffer(_STRING.sub(b"", line), np.uint8)
-        opened = (bare == ord("[")) | (bare == ord("{"))
-        closed = (bare == ord("]")) | (bare == ord("}"))
-        if (np.cumsum(opened) - np.cumsum(closed)).max(initial=0) > _DEEPEST:
-            return f"its lists and objects are nested more than {_DEEPEST} deep"
-    if len(line) > MOST_COLUMNS and len(set(_NAME.findall(line))) > MOST_COLUMNS:
-        return f"it has more than {MOST_COLUMNS:,} names"
-    return None
+        if parsed_line(line) == _TOO_DEEP:
+            raise TableError(f"{place(number)}: {_TOO_DEEP}.")
 
 
 def parsed_line(line: bytes) -> Row | str:
     """Parse a line of JSON; return a row, or a text that says what is wrong."""
-    error = _error_in(line)
-    if error is not None:
-        return error
+    if len(line) > LONGEST_LINE:
+        return TOO_LONG
     try:
-        row = _loaded(line)
-    except (ValueError, RecursionError) as error:
+        row = _decode(line.decode())
+        if line.count(b"[") + line.count(b"{") > _DEEPEST and _depth(row) > _DEEPEST:
+            return _TOO_DEEP
+    except RecursionError:
+        return _TOO_DEEP
+    except ValueError as error:
         return f"it is not JSON ({error})"
     if not isinstance(row, dict):
         return "it is not a JSON object"
     for name in row:
         if not (name.isascii() or is_text(name)):
             return f"the name {name!r} has half of a character in it"
-    return flat(row)
+    row = flat(row)
+    return row if len(row) <= MOST_COLUMNS else f"it has more than {MOST_COLUMNS:,} names"
+
+
+def _depth(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value
+    return 1 + max(map(_depth, inner), default=0) if isinstance(value, (dict, list)) else 0
 
 
 def flat(row: Row) -> Row:
@@ -207,14 +178,6 @@ def flat(row: Row) -> Row:
     return copied
 
 
-def _loaded(line: bytes) -> Any:
-    """`json.loads`, without its search for an encoding where the line is JSON in UTF-8."""
-    try:
-        return _decode(line.decode())
-    except ValueError:
-        return json.loads(line)
-
-
 def is_text(text: str) -> bool:
     """Whether UTF-8 can hold a text: JSON may have halves of characters."""
     try:
@@ -222,31 +185,3 @@ def is_text(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def array_of(values: list[Any]) -> Any:
-    """JSON values as a column; as text if they are not of one kind."""
-    try:
-        return pa.array(values)
-    except (pa.ArrowException, OverflowError, UnicodeError):
-        return pa.array([text_of(value) for value in values], pa.string())
-
-
-class Writer:
-    """Writes lines of JSON."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    def write(self, batch: Any) -> None:
-        columns = [
-            pc.if_else(pc.is_finite(c), c, None) if pa.types.is_floating(c.type) else c
-            for c in batch.columns
-        ]  # there is no nan in JSON
-        names = batch.schema.names
-        rows = zip(*(c.to_pylist() for c in columns), strict=True)
-        lines = [json.dumps(dict(zip(names, row, strict=True)), default=str) for row in rows]
-        self._stream.write(("\n".join(lines) + "\n").encode())
-
-    def close(self) -> None:
-        """Do nothing: every line is written already."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from ..batch import TableError
 from ..findings import Finding
 from .header import COMPARED, check_header, is_number, total_in
 from .source import Reading
-from .text import Text
+from .unpacking import Content
 
 # Between fields that stand in columns, with as many blanks as it takes.
 BLANKS = " "
@@ -25,8 +27,9 @@ _HEAD, _LINES, _FEW_LINES, _TAIL = 1 << 16, 200, 10, 1 << 12
 # Lines below a table that are no part of it.
 _MOST_FOOTER = 5
 
-_BLANKS_OUTSIDE_QUOTES = re.compile(rb'"[^"\r\n]*"|[ \t]+')
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_FIELD = re.compile(r'(?:"[^"]*"|[^ \t\r\n])+')
+_FIELD_BYTES = re.compile(_FIELD.pattern.encode())
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class Layout:
 
     Attributes
     ----------
-    text : Text
+    content : Content
         The file, rewritten where DuckDB could not read it as it is.
     delimiter : str
     skipped : int
@@ -46,7 +49,7 @@ class Layout:
     findings : tuple of Finding
     """
 
-    text: Text
+    content: Content
     delimiter: str
     skipped: int
     names: list[str]
@@ -57,16 +60,16 @@ class Layout:
 class _Head:
     """The first lines of a file, and where among them the table begins."""
 
-    def __init__(self, name: str, text: Text, reading: Reading) -> None:
+    def __init__(self, name: str, content: Content, reading: Reading) -> None:
         self.name = name
-        head = text.head(_HEAD)
+        head = content.head(_HEAD)
         if head.count(b"\n") < _FEW_LINES:  # of very many columns
-            head = text.head(_HEAD << 7)
+            head = content.head(_HEAD << 7)
         self.lines = [line for line in _LINE.findall(head.decode("utf8", "replace")) if line]
         if len(head) >= _HEAD and len(self.lines) > 1:
             del self.lines[-1]
         size = sum(len(line.encode()) for line in self.lines)
-        self.n_rows = text.path.stat().st_size / max(1, size) * len(self.lines)
+        self.n_rows = content.path.stat().st_size / max(1, size) * len(self.lines)
         self.start = min(reading.skip_rows, len(self.lines))
         self.findings: list[Finding] = []
         self.has_comments = False
@@ -85,21 +88,21 @@ class _Head:
 
     def rows(self) -> list[tuple[int, list[str]]]:
         """Rows from the start on, each with the number of lines above it."""
-        rows = _parsed(self.lines[self.start :], self.delimiter, self.start)
-        return [(place, fields) for place, fields in rows if fields]
+        rows = _parsed(self.lines[self.start :], self.delimiter)
+        return [(self.start + place, fields) for place, fields in rows if fields]
 
     def _skip_separator(self) -> None:
         """Take the delimiter from a first line as Excel writes it, ``sep=;``."""
-        line = self.lines[self.start].strip("\r\n") if self.start < len(self.lines) else ""
+        line = "".join(self.lines[self.start : self.start + 1]).strip("\r\n")
         if re.fullmatch(r"sep=.", line, re.IGNORECASE):
             self.delimiter = self.delimiter or line[-1]
             self.start += 1
 
     def _skip_comments(self) -> None:
         """Skip empty lines and comments; the last of these may have the names of the columns."""
-        rest = range(self.start, len(self.lines))
-        end = (i for i in rest if self.lines[i].strip() and not self.lines[i].startswith("#"))
-        stop = next(end, len(self.lines))
+        stop = self.start
+        while stop < len(self.lines) and self.lines[stop].lstrip(" \t")[0] in "#\r\n":
+            stop += 1
         comments = [i for i in range(self.start, stop) if self.lines[i].startswith("#")]
         self.start = stop
         if not comments:
@@ -137,25 +140,26 @@ class _Head:
             self.say("title", what)
 
 
-def layout_of(name: str, text: Text, reading: Reading) -> Layout:
+def layout_of(name: str, content: Content, reading: Reading) -> Layout:
     """Find the layout of a file from its lines."""
-    head = _Head(name, text, reading)
+    head = _Head(name, content, reading)
     rows = head.rows()
     if not rows:
         raise TableError(f"{name}: it has no rows; there is nothing to read.")
-    (place, first), below = rows[0], rows[1:]
+    (skipped, names), below = rows[0], rows[1:]
     if reading.header is False:
-        names, skipped = [str(i) for i in range(_usual(len(fields) for _, fields in rows))], place
+        names = [str(i) for i in range(_usual(len(fields) for _, fields in rows))]
     else:
-        names = [field.strip() for field in first]
+        where = f"{name}, line {skipped + 1:,}"
+        names = [field.strip() for field in names]
         if len(below) > 1 and {len(fields) for _, fields in below[1:]} == {len(names) + 1}:
             names = ["", *names]  # the names of rows, as R writes them
         skipped = below[0][0] if below else len(head.lines)
-    if reading.header is None:
         values = [fields for _, fields in below if len(fields) == len(names)][:COMPARED]
-        columns = [list(column) for column in zip(*values, strict=True)] or [[] for _ in names]
-        head.findings += check_header(f"{name}, line {place + 1:,}", names, columns)
-    size, footer, total = _footer(text, head.delimiter, len(names))
+        if reading.header is None:
+            columns = [list(column) for column in zip(*values, strict=True)] or [[] for _ in names]
+            head.findings += check_header(where, names, columns)
+    end, footer, total = _footer(content.path, head.delimiter, len(names))
     if footer:
         what = f"the last {footer} lines are no rows" if footer > 1 else "the last line is no row"
         head.say("footer", f"{what} of the table and left out")
@@ -165,16 +169,17 @@ def layout_of(name: str, text: Text, reading: Reading) -> Layout:
     # DuckDB would look for the end of a quote that opens above the rows.
     above = skipped if any(line.count('"') % 2 for line in head.lines[:skipped]) else 0
     mark = head.delimiter
-    if size is not None or head.has_comments or above or mark == BLANKS:
-        text = text.rewritten(_plain_rows(text, mark, head.has_comments, above, size))
+    if footer or total is not None or head.has_comments or above or mark == BLANKS:
+        lines = _plain_lines(content.path, mark == BLANKS, head.has_comments, above, end)
+        content = content.rewritten(lines)
     mark = "\t" if mark == BLANKS else mark
-    return Layout(text, mark, skipped, names, head.n_rows, tuple(head.findings))
+    return Layout(content, mark, skipped, names, head.n_rows, tuple(head.findings))
 
 
 def recognised_delimiter(lines: Sequence[str]) -> str:
     """The delimiter that cuts most lines into as many fields, or blanks if all do so."""
     lines = [line for line in lines if line.strip() and line[0] != "#"][:_LINES]
-    first = lines[0] if lines else ""
+    names = lines[0] if lines else ""
     best, delimiter = (0.3, 0), ""
     # A comma between digits may be a decimal mark, so that any other candidate goes before it.
     bare = [re.sub(r"(?<=\d),(?=\d)", "", line) for line in lines]
@@ -182,14 +187,14 @@ def recognised_delimiter(lines: Sequence[str]) -> str:
         some = bare if mark == "," else lines
         widths = Counter(len(fields) for _, fields in _parsed(some, mark) if fields)
         width = _usual(widths.elements())
-        score = widths[width] / max(1, widths.total()), first.count(mark)
+        score = widths[width] / max(1, widths.total()), names.count(mark)
         if width > 1 and score > best:
             best, delimiter = score, mark
     if delimiter or any("," in line for line in bare):
         return delimiter or ","
-    widths = Counter(len(_between_blanks(line)) for line in lines[1:])
+    widths = Counter(len(_FIELD.findall(line)) for line in lines[1:])
     same = len(widths) == 1 and min(widths) >= 2
-    fits = same and len(_between_blanks(first)) in (min(widths), min(widths) - 1)
+    fits = same and len(_FIELD.findall(names)) in (min(widths), min(widths) - 1)
     return BLANKS if fits else ","
 
 
@@ -199,16 +204,13 @@ def _usual(widths: Iterable[int]) -> int:
     return max(counts, key=lambda width: (counts[width], width), default=0)
 
 
-def _parsed(
-    lines: Sequence[str], delimiter: str, before: int = 0
-) -> Iterator[tuple[int, list[str]]]:
+def _parsed(lines: Sequence[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Yield rows of CSV, each with the number of lines before the row."""
     if delimiter == BLANKS:
-        for place, line in enumerate(lines, before):
-            yield place, [field.strip('"') for field in _between_blanks(line)]
+        for place, line in enumerate(lines):
+            yield place, [field.strip('"') for field in _FIELD.findall(line)]
         return
-    reader = csv.reader(lines, delimiter=delimiter)
-    place = 0
+    reader, place = csv.reader(lines, delimiter=delimiter), 0
     while True:
         try:
             fields = next(reader, None)
@@ -216,77 +218,60 @@ def _parsed(
             fields = []
         if fields is None:
             return
-        yield before + place, fields
+        yield place, fields
         place = reader.line_num
 
 
-def _between_blanks(line: str) -> list[str]:
-    return re.findall(r'(?:"[^"]*"|[^ \t\r\n])+', line)
-
-
-def _footer(text: Text, mark: str, width: int) -> tuple[int | None, int, str | None]:
-    """Find the footer: its start in the file, its number of lines, and a row of totals.
+def _footer(path: Path, mark: str, width: int) -> tuple[int, int, str | None]:
+    """Find the footer: where the rows end, how many lines it has, and a row of totals.
 
     Such lines have one field only, where those above have all.
     """
-    size = text.path.stat().st_size
-    with text.path.open("rb") as file:
+    end = size = path.stat().st_size
+    with path.open("rb") as file:
         file.seek(max(0, size - _TAIL))
         tail = file.read().splitlines(keepends=True)[size > _TAIL :]
-    lines = [(line, line.decode("utf8", "replace")) for line in tail if line.strip()]
-    if width < 2 or any(line.count('"') % 2 for _, line in lines):
-        return None, 0, None
-    rows = [fields for _, fields in _parsed([line for _, line in lines], mark)]
+    lines = [line.decode("utf8", "replace") for line in tail if line.strip()]
+    if width < 2 or any(line.count('"') % 2 for line in lines):
+        return end, 0, None
+    rows = [fields for _, fields in _parsed(lines, mark)]
     n = next((i for i, fields in enumerate(reversed(rows)) if len(fields) != 1), len(rows))
-    kept = rows[: len(rows) - n]
-    if n > _MOST_FOOTER or [len(fields) for fields in kept[-3:]] != [width] * 3:
-        return None, 0, None
-    total = total_in(kept[-1])
-    if any(total in fields for fields in kept[:-1]):  # a value like others
+    above = rows[: len(rows) - n]
+    if n > _MOST_FOOTER or [len(fields) for fields in above[-3:]] != [width] * 3:
+        return end, 0, None
+    total = total_in(above[-1])
+    if any(total in fields for fields in above[:-1]):  # a value like others
         total = None
-    end, left = size, n + (total is not None)
-    for line in reversed(tail):
-        if not left:
-            break
+    left = n + (total is not None)
+    while left:
+        line = tail.pop()
         end, left = end - len(line), left - bool(line.strip())
-    return (end if end < size else None), n, total
+    return end, n, total
 
 
-def _plain_rows(
-    text: Text, mark: str, comments: bool, above: int, end: int | None
-) -> Iterator[bytes]:
-    """Blank out comments, blanks and a footer; return as many lines, and those above the rows.
+def _plain_lines(path: Path, blanks: bool, comments: bool, above: int, end: int) -> Iterator[bytes]:
+    """Yield as many lines, of which those that are no rows are empty.
 
     Parameters
     ----------
-    text : Text
-    mark : str
-        The delimiter.
+    path : Path
+    blanks : bool
+        Whether blanks between fields become tabs.
     comments : bool
         Whether lines that begin with # are some.
     above : int
         How many lines above the rows are emptied.
-    end : int or None
+    end : int
         Where in the file the rows end.
     """
-    size = text.path.stat().st_size
-    room = (size if end is None else end) - (min(3, size) - len(text.head(3)))  # without its mark
-    for block in text.lines():
-        lines, room = block[:room], max(0, room - len(block))
-        if above:
-            *first, rest = lines.split(b"\n", above)
-            emptied = (b"\r" * line.endswith(b"\r") for line in first)
-            lines, above = b"\n".join([*emptied, rest]), 0
-        if comments:
-            lines = re.sub(rb"(?m)^#[^\r\n]*", b"", lines)
-        yield _with_tabs(lines) if mark == BLANKS else lines
-
-
-def _with_tabs(lines: bytes) -> bytes:
-    """Put one tab in the place of blanks between the fields of lines."""
-
-    def tab(matched: re.Match[bytes]) -> bytes:
-        return matched[0] if matched[0].startswith(b'"') else b"\t"
-
-    tabbed = _BLANKS_OUTSIDE_QUOTES.sub(tab, lines)
-    return re.sub(rb"\t(?=[\r\n]|\Z)|(?<=[\r\n])\t|\A\t", b"", tabbed)
+    position = 0
+    with path.open("rb") as file:
+        for number, whole in enumerate(file):
+            line, position = whole.removeprefix(codecs.BOM_UTF8), position + len(whole)
+            if position > end:
+                return
+            mark = b"\r\n" if line.endswith(b"\r\n") else b"\n"
+            if number < above or (comments and line.startswith(b"#")):
+                yield mark
+            else:
+                yield b"\t".join(_FIELD_BYTES.findall(line)) + mark if blanks else line

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import lzma
-import zipfile
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,14 +11,12 @@ import pyarrow as pa
 
 from ..batch import Batch, RowErrors, TableError, listed
 from ..findings import Finding
-from .arrow import parquet_parts
 from .folders import with_partitions
 from .foreign import check_not_foreign
-from .formats import TableFormat, by_name, by_start, format_of, formats
-from .json import parsed_line
+from .formats import TableFormat, format_by_start, format_of, formats
 from .relation import Query, filtered
 from .source import Reading, ReadRequest, Source, Stopped, Unreadable, with_findings
-from .text import read_text
+from .text import as_text
 from .unpacking import Content, archive_format, unpacked
 
 # Bytes by which a format is recognised.
@@ -34,9 +30,9 @@ def read(
     columns: Sequence[str] | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Generator[Batch, None, None]:
-    """All batches of all sources, in order.
+    """Read all batches of all sources, in order.
 
-    Raises `Stopped` as soon as `stopped` says so. Close it when no more are wanted.
+    Raises `Stopped` as soon as `stopped` says so. Close it when no more are needed.
 
     Examples
     --------
@@ -53,16 +49,15 @@ def read(
     for source in sources:
         batches = _batches(source, reading, row_errors.skip, needed, stopped)
         if reading.where:
-            batches = filtered(batches, reading.where, row_errors.skip)
+            batches = filtered(batches, reading, row_errors.skip)
         empty = True
         for batch in batches:
             if stopped():
                 raise Stopped
             if empty and not batch.sparse:
-                found = batch.table.schema.names
-                names = names or found
-                said = _new_columns(source.name, found, names)
-                yield replace(batch, findings=(*batch.findings, *said))
+                own = batch.table.schema.names
+                names = names or own
+                yield replace(batch, findings=(*batch.findings, *_new(source.name, own, names)))
             else:
                 yield batch
             empty = False
@@ -73,33 +68,33 @@ def read(
             raise TableError(f"{source.name}: it has no rows; there is nothing to read.")
 
 
-def split(sources: Sequence[Source], reading: Reading, size: int) -> list[Source]:
-    """Parts of about so many bytes, in the order of their rows; only Parquet is cut.
+def split(sources: Sequence[Source], size: int) -> list[Source]:
+    """Cut files into parts of about so many bytes; only Parquet on this machine is cut.
 
     Examples
     --------
     >>> from pathlib import Path
     >>> from greville import datasets
-    >>> from greville.tables import Reading, find_sources, split
+    >>> from greville.tables import find_sources, split
     >>> path = Path(datasets.__file__).with_name("ecg.npz")  # a table that comes with greville
-    >>> len(split(find_sources([str(path)]), Reading(), 1_000_000))
+    >>> len(split(find_sources([str(path)]), 1_000_000))
     1
     """
+    from .parquet import parts_of
+
     parts: list[Source] = []
     for source in sources:
-        if source.path is not None and _is_parquet(source.path):
-            parts += parquet_parts(source, source.path, size)
-        else:
-            parts.append(source)
+        cut = not source.remote and source.can_be_read_again and _is_parquet(source.path)
+        parts += parts_of(source, size) if cut else [source]
     return parts
 
 
 def _is_parquet(path: Any) -> bool:
     with path.open("rb") as file:
-        return by_start(file.read(8)) is by_name("parquet")
+        return format_by_start(file.read(8)) == formats()["parquet"]
 
 
-def _new_columns(source: str, present: Sequence[str], names: Sequence[str]) -> list[Finding]:
+def _new(source: str, present: Sequence[str], names: Sequence[str]) -> list[Finding]:
     """A finding about columns that a source has, but the first source has not."""
     new = [name for name in present if name not in names]
     if not new:
@@ -121,19 +116,20 @@ def _batches(
 ) -> Iterator[Batch]:
     """The batches of one source, whose errors say what is wrong with it."""
     if isinstance(source, Query):
-        yield from source.batches(ReadRequest(source, reading, source.path, skip, columns))
+        yield from source.batches(ReadRequest(source, reading, None, skip, columns))
         return
     try:
-        content = unpacked(source, reading, stopped)
+        content = unpacked(source, reading.table, stopped)
         if content.findings:  # the file in an archive was named
             reading = replace(reading, table=None)
         format, said = _recognised(source.name, content, reading)
-        findings = [*source.findings, *content.findings, *said]
-        request = ReadRequest(source, reading, content.path, skip, columns)
-        if format.text:
+        if format.name == "tsv":
+            reading = replace(reading, delimiter=reading.delimiter or "\t")
+        if not format.magic:
             is_json = format.name == "jsonl"
-            text, said = read_text(source.name, content, reading.encoding, is_json=is_json)
-            findings, request = [*findings, *said], replace(request, text=text)
+            content = as_text(source.name, content, reading.encoding, is_json=is_json)
+        request = ReadRequest(source, reading, content, skip, columns)
+        findings = [*source.findings, *content.findings, *said]
         for batch in with_findings(format.batches(request), findings):
             yield with_partitions(batch, source.partitions, columns)
     except TableError:
@@ -143,48 +139,48 @@ def _batches(
     except PermissionError as error:
         what = f"{source.name}: no permission to read it; check its permissions."
         raise TableError(what) from error
-    except _DAMAGE as error:
+    except (pa.ArrowException, OSError, Unreadable) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         what = f"{source.name}: it cannot be read ({reason}); is it complete, and in the format"
         raise TableError(f"{what} of its name?") from error
 
 
-_DAMAGE = (pa.ArrowException, OSError, EOFError, lzma.LZMAError, zipfile.BadZipFile, Unreadable)
-
-
 def _recognised(name: str, content: Content, reading: Reading) -> tuple[TableFormat, list[Finding]]:
     """The format of a file, by its first bytes or else its name, and what there is to say."""
     if reading.format is not None:
-        known = [format.name for format in formats()]
-        if reading.format not in known:
-            what = f"format={reading.format!r}: choose one of {', '.join(known)}."
+        if reading.format not in formats():
+            what = f"format={reading.format!r}: choose one of {', '.join(formats())}."
             raise TableError(what, argument="format")
-        return by_name(reading.format), []
+        return formats()[reading.format], []
     head = content.head(_HEAD)
     start = head.removeprefix(codecs.BOM_UTF8).lstrip()
     if not start:
         raise TableError(f"{name}: it is empty; there is nothing to read.")
     check_not_foreign(name, head)
-    named, found = format_of(content.name), by_start(head)
-    if found is by_name("npz"):  # those of Excel begin alike
-        found = by_name(archive_format(content.path) or "npz")
-    if found is None and named is not None and named.magic:
+    by_name, by_start = format_of(content.name), format_by_start(head)
+    if by_start is not None and by_start.name == "npz":  # those of Excel begin alike
+        archive = archive_format(content.path) or ""
+        if archive == "zip":
+            raise TableError(f"{name}: it is a zip in an archive; unpack it, and pass its files.")
+        by_start = formats()[archive]
+    if by_start is None and by_name is not None and by_name.magic:
         what = f"{name}: it cannot be read, since it does not begin as files of the format"
-        advice = " For text pass {format}."
-        what += f" {named.name} do; is it complete, and in the format of its name?"
-        raise TableError(what, advice, format="csv")
-    if found is None and (named is None or named.name in ("csv", "tsv")) and _is_json(start):
-        found = by_name("jsonl")
-    found = found or named or by_name("csv")
-    if named is None or found is named:
-        return found, []
-    kind = "JSON" if found.text else f"a file of the format {found.name}"
-    what = f"{name}: it is {kind}, not {named.name} as its name says; it is read as such."
-    return found, [Finding("format", what)]
+        what += f" {by_name.name} do; is it complete, and in the format of its name?"
+        raise TableError(what, " For text pass {format}.", format="csv")
+    if by_start is None and _is_json(start):
+        by_start = formats()["jsonl"]
+    format = by_start or by_name or formats()["csv"]
+    if by_name is None or by_name is format:
+        return format, []
+    kind = "JSON" if not format.magic else f"a file of the format {format.name}"
+    what = f"{name}: it is {kind}, not {by_name.name} as its name says; it is read as such."
+    return format, [Finding("format", what)]
 
 
 def _is_json(start: bytes) -> bool:
     """Whether text begins with an object of JSON, or a list of such."""
+    from .json import parsed_line
+
     if start.startswith(b"["):
         return start[1:].lstrip().startswith(b"{")
     return start.startswith(b"{") and isinstance(parsed_line(start.splitlines()[0]), dict)

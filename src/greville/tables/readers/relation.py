@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
@@ -17,7 +17,7 @@ from .._values import UnknownType
 from ..batch import Batch, TableError, check_column_names, unusable_row
 from ..decisions import Hints, decide_all
 from ..numerals import PLAIN, Numerals
-from .source import ROWS_AT_ONCE, ReadRequest, Source
+from .source import ROWS_AT_ONCE, Reading, ReadRequest, Source
 
 # How queries that are no names of files begin.
 _BEGINNING = re.compile(r"\s*(SELECT|WITH|FROM|VALUES|\()\b", re.IGNORECASE)
@@ -116,40 +116,41 @@ class Query(Source):
                 raise _refused(self.name, error) from error
 
 
-def filtered(batches: Iterator[Batch], where: str, skip: bool) -> Iterator[Batch]:
+def filtered(batches: Iterable[Batch], reading: Reading, skip: bool) -> Iterator[Batch]:
     """The rows of which a condition is true.
 
     Text is compared as numbers where the first values of its column are numbers, in whatever way
     they are written. A later value that is none makes the row unusable if the condition compares
     it, just as it would in a column that is learned from.
     """
+    where, hints = reading.where, reading.hints or Hints()
     with connected("--where") as database:
         names = _columns_in(where, database)
         numerals: dict[str, Numerals | None] = {}
         for batch in batches:
-            decisions = _decided(batch, names - set(numerals))
-            numerals |= decisions
-            table, wrong = _with_numbers(batch, names, numerals)
+            rows = batch.with_gaps(hints.na)
+            numerals |= _decided(rows, names - set(numerals), hints)
+            table, wrong = _with_numbers(rows, names, numerals)
             database.register("rows", table)
             # A condition is about one row: behind WHERE, DuckDB refuses what looks at several.
             query = f"SELECT ({where}) IS TRUE FROM rows WHERE ({where}) OR true"
             try:
-                found = record_batches(database.sql(query))
-                keep = np.concatenate(
-                    [np.zeros(0, bool), *(np.asarray(b.column(0)) for b in found)]
-                )
+                columns = [
+                    np.asarray(found.column(0)) for found in record_batches(database.sql(query))
+                ]
             except database_errors() as error:
                 raise _refused(f"where={where!r}", error, argument="where") from error
             if wrong and not skip:
                 raise unusable_row(wrong[min(wrong)])
-            keep[list(wrong)] = False
-            skipped = tuple((int(batch.numbers[row]), wrong[row]) for row in sorted(wrong))
-            skipped = tuple(sorted((*batch.skipped, *skipped)))
-            if keep.any() or skipped:
-                yield replace(batch.filter(keep), skipped=skipped)
+            chosen = np.concatenate([np.zeros(0, bool), *columns])
+            chosen[list(wrong)] = False
+            reasons = [(int(batch.numbers[row]), reason) for row, reason in wrong.items()]
+            skipped = tuple(sorted((*batch.skipped, *reasons)))
+            if chosen.any() or skipped:
+                yield replace(batch.filter(chosen), skipped=skipped)
 
 
-def _columns_in(where: str, database: Any) -> set[str]:
+def _columns_in(where: Any, database: Any) -> set[str]:
     """The names of columns in a condition, in small letters."""
     names: set[str] = set()
 
@@ -162,7 +163,7 @@ def _columns_in(where: str, database: Any) -> set[str]:
     return names
 
 
-def _decided(batch: Batch, names: set[str]) -> dict[str, Numerals | None]:
+def _decided(batch: Batch, names: set[str], hints: Hints) -> dict[str, Numerals | None]:
     """Return how columns with values here write numbers; None for columns without numbers."""
     columns = {}
     for name in batch.table.schema.names:
@@ -171,7 +172,7 @@ def _decided(batch: Batch, names: set[str]) -> dict[str, Numerals | None]:
     if not any(name.lower() in names for name in columns):
         return {}
     numerals: dict[str, Numerals | None] = {}
-    for name, decision in decide_all(columns, Hints()).items():
+    for name, decision in decide_all(columns, hints).items():
         is_number = decision.kind == "number" and not decision.ambiguous
         is_date = decision.kind == "time" and not columns[name].numbers[1].any()  # 20240501
         written = PLAIN if is_date else decision.numerals if is_number else None

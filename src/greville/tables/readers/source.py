@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import os
-import selectors
+import select
 import stat
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -13,17 +13,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import pyarrow as pa
 
-from .._values import text_of
-from ..batch import Batch, Place, TableError
+from ..batch import Batch, Place, TableError, listed
 from ..findings import Finding, distinct
 
 if TYPE_CHECKING:
-    from .text import Text
+    from ..decisions import Hints
 
 # Rows, and bytes, that are read at a time.
 ROWS_AT_ONCE, BLOCK = 1 << 14, 1 << 22
+
+# Seconds after which a reader that waits for a pipe looks whether it should stop.
+_PATIENCE = 0.1
 
 
 class Unreadable(Exception):
@@ -41,7 +42,7 @@ class Reading:
     Parameters
     ----------
     format : str, optional
-        The name of a registered format.
+        The name of a format.
     delimiter : str, optional
         What stands between the fields of CSV; ``" "`` is any number of blanks and tabs.
     header : bool, optional
@@ -58,6 +59,8 @@ class Reading:
         A condition of SQL; only the rows of which it is true are read.
     column : str, optional
         A column that the table has, which says which sheet or table is meant if there are several.
+    hints : Hints, optional
+        How the columns are written, where `where` compares them.
 
     Examples
     --------
@@ -74,6 +77,7 @@ class Reading:
     skip_rows: int = 0
     where: str | None = None
     column: str | None = None
+    hints: Hints | None = None
 
 
 class Source:
@@ -81,7 +85,7 @@ class Source:
 
     Parameters
     ----------
-    path : Path or Address, optional
+    path : Path, optional
         Standard input by default.
     partitions : mapping of str to str or None
         Values that the names of its folders give to all of its rows.
@@ -113,12 +117,16 @@ class Source:
         self.partitions = dict(partitions or {})
         self.findings = tuple(findings)
         self.name = "standard input" if path is None else str(path)
-        self.size = 0 if path is None else path.stat().st_size
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the source for processes with another working folder; its name stays."""
-        path = None if self.path is None else self.path.absolute()
+        path = self.path.absolute() if isinstance(self.path, Path) else self.path
         return vars(self) | {"path": path}
+
+    @property
+    def size(self) -> int:
+        """Size in bytes; 0 where it is not known."""
+        return 0 if self.path is None else self.path.stat().st_size
 
     @property
     def can_be_read_again(self) -> bool:
@@ -130,64 +138,30 @@ class Source:
         """Version: a value that changes when the file does; None for a pipe."""
         return None if self.path is None else self.path.stat().st_mtime_ns
 
-    def part(self, groups: Sequence[int], first_row: int, n_rows: int, size: int) -> Self:
+    def part(self, groups: Sequence[int], first_row: int, n_rows: int) -> Self:
         """Return some row groups of a Parquet file."""
         part = copy(self)
-        part.groups, part.first_row, part.n_rows, part.size = groups, first_row, n_rows, size
+        part.groups, part.first_row, part.n_rows = groups, first_row, n_rows
         return part
 
-    def blocks(self, over: Callable[[], bool]) -> Iterator[bytes]:
-        """Yield bytes as they come. A pipe ends when `over` says so, and `Stopped` is raised."""
-        with self._opened(over) as stream:
-            while not over() and (block := stream.read(BLOCK)):
-                yield block
-        if over():
-            raise Stopped
-
-    def _opened(self, over: Callable[[], bool]) -> Any:
-        if self.path is None:
-            try:
-                descriptor = os.dup(0)
-            except OSError as error:
-                raise TableError("standard input: it is closed.") from error
-        else:
+    def blocks(self, stopped: Callable[[], bool]) -> Iterator[bytes]:
+        """Yield the bytes of a pipe as they come; raise `Stopped` when `stopped` says so."""
+        try:
             # Without O_NONBLOCK, opening a named pipe would wait until its other end is opened.
-            wait = getattr(os, "O_NONBLOCK", 0) if self.path.is_fifo() else 0
-            descriptor = os.open(self.path, os.O_RDONLY | wait | getattr(os, "O_BINARY", 0))
-        # On Windows, a read of a pipe ends when its writer does.
-        whole = stat.S_ISREG(os.fstat(descriptor).st_mode) or not hasattr(selectors, "PollSelector")
-        return open(descriptor, "rb") if whole else io.BufferedReader(_Pipe(descriptor, over))
-
-
-class _Pipe(io.RawIOBase):
-    """A pipe whose reader can be told not to wait any longer."""
-
-    def __init__(self, descriptor: int, over: Callable[[], bool]) -> None:
-        self._descriptor = descriptor
-        self._over = over
-        self._selector = selectors.PollSelector()
-        self._selector.register(descriptor, selectors.EVENT_READ)
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._over():
-            if not self._selector.select(timeout=0.1):
-                continue
-            try:
-                content = os.read(self._descriptor, len(buffer))
-            except BlockingIOError:
-                continue
-            buffer[: len(content)] = content
-            return len(content)
-        return 0
-
-    def close(self) -> None:
-        if not self.closed:
-            self._selector.close()
-            os.close(self._descriptor)
-        super().close()
+            waiting = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)
+            descriptor = os.dup(0) if self.path is None else os.open(self.path, waiting)
+        except OSError as error:
+            raise TableError(f"{self.name}: it cannot be opened ({error.strerror}).") from error
+        is_pipe = sys.platform != "win32" and not stat.S_ISREG(os.fstat(descriptor).st_mode)
+        with open(descriptor, "rb", buffering=0) as stream:
+            while not stopped():
+                if is_pipe and not select.select([stream], [], [], _PATIENCE)[0]:
+                    continue
+                block = stream.read(BLOCK)
+                if block == b"":
+                    return
+                yield block or b""  # none where a pipe that does not wait has nothing yet
+        raise Stopped
 
 
 @dataclass(frozen=True)
@@ -198,22 +172,19 @@ class ReadRequest:
     ----------
     source : Source
     reading : Reading
-    path : Path or Address
-        A file with the bytes of the source, unpacked.
+    content : Content
+        The bytes of the source, unpacked; in UTF-8 for formats of text. None for a query.
     skip : bool
         Whether rows that cannot be used are left out.
     columns : sequence of str or None
         Which columns are needed; all by default.
-    text : Text or None
-        The text of the file, for formats of text.
     """
 
     source: Source
     reading: Reading
-    path: Path
+    content: Any
     skip: bool
     columns: Sequence[str] | None
-    text: Text | None = None
 
     def needed(self, names: Sequence[str]) -> list[str]:
         """Return the needed columns; the first one if none is, so that rows can be counted."""
@@ -225,7 +196,7 @@ class ReadRequest:
     def batches(
         self, tables: Iterable[Any], total: float = np.inf, place: Place | None = None
     ) -> Iterator[Batch]:
-        """Record batches with the numbers of their rows, of about so many in total."""
+        """Yield record batches with the numbers of their rows, of about so many in total."""
         number = first = self.source.first_row
         for table in tables:
             for start in range(0, table.num_rows, ROWS_AT_ONCE):
@@ -237,25 +208,21 @@ class ReadRequest:
 
 
 def with_findings(batches: Iterable[Batch], findings: Sequence[Finding]) -> Iterator[Batch]:
-    """Return the batches with more findings about their source."""
+    """Add findings about their source to batches."""
     for batch in batches:
         yield replace(batch, findings=distinct((*findings, *batch.findings)))
 
 
-def array_from(values: list[Any]) -> Any:
-    """Python's values as a column; as text if they are not of one kind."""
-    try:
-        return pa.array(values)
-    except (pa.ArrowException, OverflowError, UnicodeError):
-        plain = (str, int, float, bool, type(None))
-        texts = [text_of(value) if isinstance(value, plain) else str(value) for value in values]
-        return pa.array(texts, pa.string())
+def validated(table: Any) -> Any:
+    """Check a record batch of a file that may be damaged: lengths, and bytes that are text."""
+    table.validate(full=True)
+    return table
 
 
 def chosen_table(
-    where: str, kind: str, names: Sequence[str], wanted: str | None, found: Sequence[str]
+    where: str, kind: str, names: Sequence[str], asked: str | None, likely: Sequence[str]
 ) -> str:
-    """The name of the table that was asked for, or the only one that was found.
+    """Choose a table of a file: the one that is asked for, or the only likely one.
 
     Parameters
     ----------
@@ -265,20 +232,18 @@ def chosen_table(
         What its tables are called.
     names : sequence of str
         All that is in it.
-    wanted : str, optional
+    asked : str, optional
         What was asked for.
-    found : sequence of str
+    likely : sequence of str
         What may be meant if nothing was.
     """
-    from ..batch import listed
-
-    if wanted is not None and wanted not in names:
-        raise TableError(f"{where}: there is no {kind} {wanted!r} in it, but {listed(names)}.")
-    if wanted is not None:
-        return wanted
-    if not found:
+    if asked is not None and asked not in names:
+        raise TableError(f"{where}: there is no {kind} {asked!r} in it, but {listed(names)}.")
+    if asked is not None:
+        return asked
+    if not likely:
         raise TableError(f"{where}: there is no table in it, but {listed(names) or 'nothing'}.")
-    if len(found) > 1:
-        what = f"{where}: there are several tables in it, {listed(found)}"
+    if len(likely) > 1:
+        what = f"{where}: there are several tables in it, {listed(likely)}"
         raise TableError(what, "; name one with {table}.", table=None)
-    return found[0]
+    return likely[0]

@@ -9,15 +9,9 @@ from typing import Any
 
 from ..batch import Batch, check_column_names, record_batch
 from ..findings import Finding
+from ..frames import column_of
 from .relation import named
-from .source import (
-    ROWS_AT_ONCE,
-    ReadRequest,
-    Unreadable,
-    array_from,
-    chosen_table,
-    with_findings,
-)
+from .source import ROWS_AT_ONCE, ReadRequest, Unreadable, chosen_table, with_findings
 
 _TABLES = (
     "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') "
@@ -26,18 +20,18 @@ _TABLES = (
 
 
 def read(request: ReadRequest) -> Iterator[Batch]:
-    """The batches of a table; only the columns that are needed are read."""
+    """Read the batches of a table; only the columns that are needed are read."""
     source, reading = request.source, request.reading
-    address = request.path.resolve().as_uri() + "?mode=ro"
+    address = request.content.path.resolve().as_uri() + "?mode=ro"
     try:
         with closing(sqlite3.connect(address, uri=True, check_same_thread=False)) as database:
             database.execute("PRAGMA trusted_schema = OFF")  # no functions with side effects
             tables = [name for (name,) in database.execute(_TABLES)]
-            matching = [name for name in tables if reading.column in _columns(database, name)]
-            matching = matching if len(matching) == 1 else tables
-            name = chosen_table(source.name, "table", tables, reading.table, matching)
+            likely = [name for name in tables if reading.column in _columns(database, name)]
+            likely = likely if len(likely) == 1 else tables
+            name = chosen_table(source.name, "table", tables, reading.table, likely)
             finding = Finding("table", f"{source.name}: the table {name!r} in it is read.")
-            yield from with_findings(_rows(request, database, name), [finding])
+            yield from with_findings(_batches(request, database, name), [finding])
     except sqlite3.Error as error:
         raise Unreadable(str(error)) from error
 
@@ -47,17 +41,15 @@ def _columns(database: Any, table: str) -> list[str]:
     return [column[0] for column in database.execute(query).description]
 
 
-def _rows(request: ReadRequest, database: Any, table: str) -> Iterator[Batch]:
-    """The rows of one table."""
+def _batches(request: ReadRequest, database: Any, table: str) -> Iterator[Batch]:
     columns = _columns(database, table)
     check_column_names(request.source.name, columns)
     columns = request.needed(columns)
     (n,) = database.execute(f"SELECT count(*) FROM {named(table)}").fetchone()
     cursor = database.execute(f"SELECT {', '.join(map(named, columns))} FROM {named(table)}")
-
-    def tables() -> Iterator[Any]:
-        while rows := cursor.fetchmany(ROWS_AT_ONCE):
-            values = map(array_from, map(list, zip(*rows, strict=True)))
-            yield record_batch(dict(zip(columns, values, strict=True)))
-
-    yield from request.batches(tables(), n)
+    pieces = iter(lambda: cursor.fetchmany(ROWS_AT_ONCE), [])
+    tables = (
+        record_batch(dict(zip(columns, map(column_of, zip(*rows, strict=True)), strict=True)))
+        for rows in pieces
+    )
+    yield from request.batches(tables, n)

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
+import codecs
 import lzma
-import os
 import tempfile
 import weakref
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+from typing import Any, Self
 
 import pyarrow as pa
 
 from ..batch import TableError, listed
 from ..findings import Finding
+from . import source as sources
 from .formats import codec_of, format_of
-from .source import BLOCK, Reading, Source, Unreadable, chosen_table
+from .source import Source, Unreadable, chosen_table
 
-_CODECS = {
-    b"\x1f\x8b": "gzip",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"BZh": "bz2",
-    b"\xfd7zXZ\0": "xz",
-}
-_ZIP, _PARQUET = b"PK\x03\x04", b"PAR1"
+_CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
 
 
 class TemporaryFile:
@@ -35,14 +30,9 @@ class TemporaryFile:
     def __init__(self, blocks: Iterable[bytes]) -> None:
         descriptor, name = tempfile.mkstemp(prefix="greville-")
         self.path = Path(name)
-        weakref.finalize(self, _remove, name)
+        weakref.finalize(self, self.path.unlink, missing_ok=True)
         with open(descriptor, "wb") as file:
             file.writelines(blocks)
-
-
-def _remove(name: str) -> None:
-    if os.path.exists(name):
-        os.unlink(name)
 
 
 @dataclass(frozen=True)
@@ -51,73 +41,83 @@ class Content:
 
     Attributes
     ----------
-    path : Path or Address
-    name : Path
+    path : Path
+    name : PurePath
         The name that says what is in the file.
     findings : tuple of Finding
+        What archive it is from, and how its text is encoded.
+    longest : int
+        Bytes of the longest line of text; 0 if all are short.
     owner : TemporaryFile or None
         What keeps a copy.
     """
 
-    path: Any
-    name: Path
+    path: Path
+    name: PurePath
     findings: tuple[Finding, ...] = ()
+    longest: int = 0
     owner: TemporaryFile | None = None
 
     def head(self, size: int) -> bytes:
-        """Return the first bytes of the content."""
+        """Return the first bytes, without the byte order mark of UTF-8."""
         with self.path.open("rb") as file:
-            content: bytes = file.read(size)
-            return content
+            return file.read(size).removeprefix(codecs.BOM_UTF8)
 
-    def copied(
-        self, blocks: Iterable[bytes], name: Path, findings: tuple[Finding, ...] = ()
-    ) -> Content:
-        """Return the file that was made of the bytes."""
+    def lines(self) -> Iterator[bytes]:
+        """Yield all bytes in pieces that end where lines do."""
+        held = b""
+        with self.path.open("rb") as file:
+            block = file.read(sources.BLOCK).removeprefix(codecs.BOM_UTF8)
+            while block:
+                piece, end, held = (held + block).rpartition(b"\n")
+                yield piece + end
+                block = file.read(sources.BLOCK)
+        yield held
+
+    def rewritten(self, blocks: Iterable[bytes], **changes: Any) -> Self:
+        """Return a copy with other bytes, in a temporary file."""
         file = TemporaryFile(blocks)
-        return Content(file.path, name, self.findings + findings, file)
+        return replace(self, path=file.path, owner=file, **changes)
 
 
-def unpacked(source: Source, reading: Reading, over: Callable[[], bool]) -> Content:
-    """Unpack a source; a Parquet file at an address stays there."""
-    name = Path("-" if source.path is None else source.path.name)
-    wanted = reading.table
-    content = Content(source.path, name)
-    is_there = source.can_be_read_again and not source.remote
-    if not is_there and not (source.remote and content.head(4) == _PARQUET):
-        content = content.copied(source.blocks(over), name)
-    while True:
-        head = content.head(8)
-        codec = next((codec for start, codec in _CODECS.items() if head.startswith(start)), None)
-        codec = codec or codec_of(content.name)  # if it should be compressed, it is damaged
-        if codec is not None:
-            bare = content.name.with_suffix("") if codec_of(content.name) else content.name
-            content = content.copied(_decompressed(source.name, content.path, codec), bare)
-        elif head.startswith(_ZIP) and archive_format(content.path) is None:
-            content, wanted = _extracted(source.name, content, wanted), None
-        else:
-            return content
+def unpacked(source: Source, table: str | None, stopped: Callable[[], bool]) -> Content:
+    """Unpack a source; `table` names a file in an archive."""
+    content = Content(source.path, PurePath("-" if source.path is None else source.path.name))
+    if source.remote or not source.can_be_read_again:
+        content = content.rewritten(source.blocks(stopped))
+    if archive_format(content.path) == "zip":
+        content = _extracted(source.name, content, table)
+    head, bare = content.head(8), content.name
+    codec = next((codec for start, codec in _CODECS.items() if head.startswith(start)), None)
+    if codec_of(bare) is not None:  # if it is not compressed, it is damaged
+        codec, bare = codec or codec_of(bare), bare.with_suffix("")
+    if codec is None:
+        return content
+    return content.rewritten(_decompressed(source.name, content.path, codec), name=bare)
 
 
-def _decompressed(name: str, path: Any, codec: str) -> Iterator[bytes]:
+def _decompressed(name: str, path: Path, codec: str) -> Iterator[bytes]:
     try:
         # Not a file of Python: Arrow would make another error of an interrupt while that is read.
-        with lzma.open(path) if codec == "xz" else pa.input_stream(str(path), codec) as stream:
-            while block := stream.read(BLOCK):
+        with pa.input_stream(str(path), codec) as stream:
+            while block := stream.read(sources.BLOCK):
                 yield block
-    except (OSError, EOFError, lzma.LZMAError) as error:
+    except OSError as error:
         text = str(error) or type(error).__name__
         what = f"{name}: the compressed data are damaged or cut off ({text})"
         raise TableError(f"{what}; get the file again.") from error
 
 
 def archive_format(path: Path) -> str | None:
-    """The format of which an archive is, if it is not just one of files."""
+    """Return the format that is a zip of files: excel, npz, or just zip; None for other files."""
+    with path.open("rb") as file:
+        if file.read(4) != b"PK\x03\x04":
+            return None
     with _opened(path) as archive:
         names = archive.namelist()
     if any(name.startswith("xl/") for name in names):
         return "excel"
-    return "npz" if names and all(name.endswith(".npy") for name in names) else None
+    return "npz" if names and all(name.endswith(".npy") for name in names) else "zip"
 
 
 def _opened(path: Path) -> zipfile.ZipFile:
@@ -127,18 +127,15 @@ def _opened(path: Path) -> zipfile.ZipFile:
         raise Unreadable(str(error)) from error
 
 
-def _extracted(name: str, content: Content, wanted: str | None) -> Content:
-    """The table in an archive."""
+def _extracted(name: str, content: Content, asked: str | None) -> Content:
+    """Extract the table in an archive."""
     with _opened(content.path) as archive:
-        files = {
-            entry.filename: entry
-            for entry in archive.infolist()
-            if entry.filename and not entry.is_dir() and not _is_hidden(entry.filename)
-        }
-        tables = [each for each in files if format_of(Path(each)) is not None]
-        members = list(files) if len(files) == 1 else tables
-        wanted = next((each for each in files if wanted in (each, Path(each).name)), wanted)
-        chosen = chosen_table(name, "file", [*files], wanted, members)
+        entries = (entry for entry in archive.infolist() if not entry.is_dir())
+        files = {e.filename: e for e in entries if e.filename and not _is_hidden(e.filename)}
+        tables = [each for each in files if format_of(PurePath(each)) is not None]
+        likely = list(files) if len(files) == 1 else tables
+        asked = next((each for each in files if asked in (each, PurePath(each).name)), asked)
+        chosen = chosen_table(name, "file", [*files], asked, likely)
         if files[chosen].flag_bits & 1:
             raise TableError(f"{name}: it is protected by a password; unpack it first.")
         others = [other for other in files if other != chosen]
@@ -147,8 +144,8 @@ def _extracted(name: str, content: Content, wanted: str | None) -> Content:
         finding = Finding("file in an archive", text)
         try:
             with archive.open(chosen) as stream:
-                blocks = iter(lambda: stream.read(BLOCK), b"")
-                return content.copied(blocks, Path(chosen), (finding,))
+                blocks = iter(lambda: stream.read(sources.BLOCK), b"")
+                return content.rewritten(blocks, name=PurePath(chosen), findings=(finding,))
         except (*_DAMAGE, NotImplementedError, RuntimeError) as error:
             raise Unreadable(str(error) or type(error).__name__) from error
 
@@ -157,5 +154,5 @@ _DAMAGE = (zlib.error, lzma.LZMAError, zipfile.BadZipFile, EOFError)
 
 
 def _is_hidden(name: str) -> bool:
-    parts = Path(name).parts
+    parts = PurePath(name).parts
     return parts[0] == "__MACOSX" or any(part.startswith(".") for part in parts)
