@@ -11,7 +11,7 @@ from pyarrow import parquet
 import greville
 from greville.tables import Reading, RowErrors, TableError, find_sources, read
 
-from ..runner import refused, run
+from ..runner import run
 
 EFFECT = {"fog": 3.0, "sun shine": -2.0, None: 0.0}
 

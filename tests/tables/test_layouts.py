@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import greville
-from greville.tables import Reading, RowErrors, TableError
+from greville.tables import Reading, RowErrors
 from greville.tables.readers import reading, source
 
-from ..houses import number_rows, rows_of, shown_numbers
+from ..houses import rows_of, shown_numbers
 from ..runner import refused, run
 
 
