@@ -18,7 +18,7 @@ import greville
 from .. import children
 from ..houses import as_rows, houses
 from ..lengths import at_length
-from ..runner import refused
+from ..runner import refused, run
 
 kafka = pytest.importorskip("confluent_kafka", reason="install greville[kafka] to test it")
 pytestmark = [pytest.mark.full, pytest.mark.usefixtures("here")]
@@ -154,15 +154,43 @@ def test_a_model_is_that_of_an_uninterrupted_run_to_the_bit_whatever_is_killed(b
     assert json.loads(learned("killed")[3])["offsets"] == [[0, n]]
 
 
-def test_messages_of_all_partitions_are_learned_once(broker):
-    n = 2_000
-    rows = as_rows(houses(n))
+def test_messages_of_all_partitions_are_learned_once_whatever_is_killed(broker):
+    n, chance = 2_000, random.Random(1)
+    kills = [300, 0, *(chance.randrange(700) for _ in range(at_length(2, 60)))]
     options = ["--hidden", "20", "--every", "50"]
-    got = answered(broker, "parts", rows, "s", *options, kills=[300, 0, 700], partitions=4)
+    got = answered(broker, "parts", as_rows(houses(n)), "s", *options, kills=kills, partitions=4)
     assert {(a["partition"], a["offset"]) for _, a in got} == {(i % 4, i // 4) for i in range(n)}
     stream = greville.load("s")
     assert (stream.lines, stream.settled().n_rows) == (n, n)
     assert sorted(json.loads(stream.position)["offsets"]) == [[i, n // 4] for i in range(4)]
+
+
+def test_messages_that_a_client_delivers_again_are_learned_once(broker, monkeypatch):
+    """Also where they are among those that it delivers together."""
+    n, chance, came = 400, random.Random(0), []
+
+    class Repeating(kafka.Consumer):
+        def poll(self, timeout):
+            if len(came) == n:
+                signal.raise_signal(signal.SIGTERM)
+            message = super().poll(timeout)
+            came.extend([] if message is None else [message])
+            return message
+
+        def consume(self, most, timeout):
+            messages = super().consume(most, timeout)
+            came.extend(messages)
+            return [*messages, *chance.sample(came, min(len(came), 20))]
+
+    broker.send("again", as_rows(houses(n)), partitions=4)
+    monkeypatch.setattr(kafka, "Consumer", Repeating)
+    where = ["--kafka", broker.address, "--topic", "again", "--checkpoint", "s"]
+    answers = [json.loads(line) for line in run("stream", "-t", "price", *where)[0].splitlines()]
+    assert sorted((a["partition"], a["offset"]) for a in answers) == [
+        (i, k) for i in range(4) for k in range(n // 4)
+    ]
+    stream = greville.load("s")
+    assert (stream.lines, stream.settled().n_rows) == (n, n)
 
 
 def test_what_does_not_go_together_is_refused(broker, here):

@@ -54,7 +54,8 @@ class Topics:
     """Rows from the messages of a topic, and answers as messages of another.
 
     The offsets of the next messages are a part of the checkpoint, one file with the model: no
-    message is learned twice or left out. The consumer group is not used. Answers are delivered
+    message is learned twice or left out. The consumer group is not used. In each partition the
+    offsets that are passed on rise strictly, whatever the client delivers. Answers are delivered
     before a checkpoint is written, so that none is lost; those after it are sent again when the
     stream goes on.
 
@@ -85,6 +86,7 @@ class Topics:
         self._topic, self._state, self._said = topic, state, ""
         state.source = f"topic {topic}"
         self._offsets = _offsets(state, topic)
+        self._received = dict(self._offsets)  # those behind the messages that came
         self._messages: list[Any] = []  # that are being answered
         self._first = state.lines + 1
         self._undelivered: list[str] = []
@@ -127,9 +129,14 @@ class Topics:
             yield list(map(self._row, self._messages)), self._first
 
     def _is_new(self, message: Any) -> bool:
-        """Whether a message is new: a Kafka client may deliver the same message twice."""
-        is_error = message.error() is not None
-        return is_error or message.offset() >= self._offsets.get(message.partition(), 0)
+        """Note a message; return whether it is the first one with its offset, or an error."""
+        if message.error() is not None:
+            return True
+        partition, offset = message.partition(), message.offset()
+        is_new: bool = offset >= self._received.get(partition, 0)
+        if is_new:
+            self._received[partition] = offset + 1
+        return is_new
 
     def _advance(self) -> None:
         """Note the offsets behind the messages that were answered."""

@@ -541,6 +541,7 @@ class Stream:
             self.model, self._following, parts, joined, mixes=len(numbers) > 0
         )
         self.follower = following and following.now
+        compact(self.model)
         self.rows, self.joined, self._live = [], [], None
         return parts
 
