@@ -60,13 +60,13 @@ class Application(Asking):
     def __init__(self, stack, folder, names=("m",), address=None, **options):
         from starlette.testclient import TestClient
 
-        from greville.serve import Address, ServeOptions, open_learner
+        from greville.serve import ServeOptions, ServerAddress, open_learning
         from greville.serve.application import make_app
 
         options = {"target": "y", "settings": {"task": "numbers", "hidden": 20}, **options}
-        address = address or Address(limits=options.get("limits", Limits()))
+        address = address or ServerAddress(limits=options.get("limits", Limits()))
         self.services = {
-            name: open_learner(folder / f"{name}.greville", ServeOptions(**options))[0]
+            name: open_learning(folder / f"{name}.greville", ServeOptions(**options))[0]
             for name in names
         }
         client = TestClient(

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("fastapi", reason="install greville[serve] to test the server")
 
-from greville.serve import Address
+from greville.serve import ServerAddress
 
 TOKEN = "geheim-and-long-enough"
 FRIEND = "https://friend.example"
@@ -13,7 +13,7 @@ FRIEND = "https://friend.example"
 @pytest.fixture(scope="module")
 def closed(start_application):
     """A server with a token, that pages of a friend may use."""
-    return start_application(address=Address(token=TOKEN, origins=(FRIEND + "/",)))
+    return start_application(address=ServerAddress(token=TOKEN, origins=(FRIEND + "/",)))
 
 
 def test_only_the_token_opens_a_server_that_has_one(closed):

@@ -20,13 +20,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import greville
 from greville.serve import (
-    Address,
-    Learner,
+    LearningService,
     Limits,
     ServeError,
     ServeOptions,
+    ServerAddress,
     listen,
-    open_learner,
+    open_learning,
     run,
 )
 from greville.tables import RowErrors, Stream
@@ -105,7 +105,7 @@ MISTAKES = [
     ("/predict", {"other": 1.0}, 422, None),
     ("/predict", b'{"a": 1e999}', 422, "a"),
     ("/predict", {"id": None, "b": {"c": 1}}, 422, "b"),
-    ("/predict", b'{"a": "\\ud800"}', 422, "a"),
+    ("/predict", b'{"a": "\\ud800"}', 400, None),
     ("/predict?proba", {"a": 1.0}, 422, "proba"),
     ("/predict?stdd", {"a": 1.0}, 422, "stdd"),
     ("/predict?std=maybe", {"a": 1.0}, 422, "std"),
@@ -305,12 +305,12 @@ def test_a_bug_is_answered_without_its_inside_and_a_model_that_cannot_go_on_ends
 ):
     """By `run` in a thread, so that there can be a bug."""
     monkeypatch.setattr("sys.setswitchinterval", lambda seconds: None)
-    learner, _ = open_learner(tmp_path / "m.greville", ServeOptions(target="y"))
+    learner, _ = open_learning(tmp_path / "m.greville", ServeOptions(target="y"))
     sock, urls, ended = listen("127.0.0.1", 0), [], []
 
     def serving():
         try:
-            run({"m": learner}, Address(), sock, urls.append)
+            run({"m": learner}, ServerAddress(), sock, urls.append)
         except ServeError as error:
             ended.append(str(error))
 
@@ -321,7 +321,7 @@ def test_a_bug_is_answered_without_its_inside_and_a_model_that_cannot_go_on_ends
         assert time.monotonic() < deadline
         time.sleep(0.005)
     with monkeypatch.context() as patch:
-        patch.setattr(Learner, "answering", lambda self: {}["a secret"])
+        patch.setattr(LearningService, "answering", lambda self: {}["a secret"])
         with pytest.raises(HTTPError) as refused:
             urllib.request.urlopen(f"{urls[0]}/model", timeout=children.LIMIT)
     assert refused.value.code == 500
@@ -332,7 +332,7 @@ def test_a_bug_is_answered_without_its_inside_and_a_model_that_cannot_go_on_ends
     while "a secret" not in caplog.text:  # which is said after the answer
         assert time.monotonic() < deadline
         time.sleep(0.005)
-    learner.fail("the disk is gone.")
+    learner.failure = "The model is not served any more: the disk is gone."
     thread.join(children.LIMIT)
     assert ended == ["The model is not served any more: the disk is gone."]
 

@@ -8,12 +8,11 @@ import pytest
 
 import greville
 from greville.serve import Limits, Log, log_path
-from greville.serve.bodies import read_body
-from greville.serve.learner import id_text
-from greville.serve.refusals import RequestError
+from greville.serve.bodies import RequestError, read_body
+from greville.serve.learning import id_text
 
 from ..lengths import at_length
-from .test_learner import Served
+from .test_learning import Served
 
 PROBE = [{"a": 0.5, "b": -1.0, "c": "Oslo"}, {"b": -1.5, "c": "Bonn"}]
 ODD = [1, True, "1,5", "2020-01-01", "nan", "", None, "x", 2**64, -1e99, 5e-324, "\u2028", [1.0]]
@@ -52,7 +51,7 @@ def asked(served, draw, odd):
             rows = [row for row in rows if row.get("id") is not None]
             for row in rows:
                 id_text(row, "id")
-            answers = served.learner.answering().answers(rows) if rows else []
+            answers = served.service.answering().answers(rows) if rows else []
             given = [answer.get("prediction") for answer in answers]
             served.ask("keep", rows, predictions=given)
         else:
@@ -76,12 +75,12 @@ def test_a_restart_gives_the_same_file(tmp_path, monkeypatch, seed):
     with Served(path, settings=settings) as served:
         shutil.copy(path, first)
         statuses = [asked(served, draw, odd) for _ in range(draw.choice((10, 40)))]
-        position, n_rows = served.learner.position, served.learner.answering().model.n_rows
+        position, n_rows = served.service.position, served.service.answering().model.n_rows
     assert max(statuses) < 500
     shutil.copy(log_path(path), log_path(first))
     with Served(first, settings=settings) as served:
-        assert served.learner.failure is None
-        assert (served.learner.position, served.learner.answering().model.n_rows) == (
+        assert served.service.failure is None
+        assert (served.service.position, served.service.answering().model.n_rows) == (
             position,
             n_rows,
         )

@@ -154,7 +154,7 @@ def serve(
             say(f"{url} serves {what} (Ctrl-C stops it; the page is at /, all requests at /docs).")
 
     try:
-        address = server.Address(host, port, token, tuple(allow_origin or ()), limits)
+        address = server.ServerAddress(host, port, token, tuple(allow_origin or ()), limits)
         with ExitStack() as stack:
             sock = stack.enter_context(server.listen(host, port))  # before anything is written
             services: dict[str, Any]
@@ -166,7 +166,6 @@ def serve(
                 serve_options = server.ServeOptions(
                     target=target,
                     settings=options.settings("numbers" if task == Task.auto else task),
-                    given={k: v for k, v in options.settings(task).items() if k != "device"},
                     id=id,
                     new_log=new_log,
                     sync=sync,
@@ -185,7 +184,7 @@ def serve(
     except (server.ServeError, server.LogError) as error:
         raise UserError(with_options(error)) from error
     if not quiet:
-        _say_end(each for each in services.values() if isinstance(each, server.Learner))
+        _say_end(each for each in services.values() if isinstance(each, server.LearningService))
     raise typer.Exit(128 + signal.SIGINT if stopped_by == signal.SIGINT else 0)
 
 
@@ -234,11 +233,11 @@ def _moment(text: str) -> dict[str, Any]:
 def _learner(path: Path, serve_options: Any, stack: ExitStack) -> Any:
     """The model of a file that no other process uses, with its log."""
     from ..persistence import locked
-    from ..serve import open_learner
+    from ..serve import open_learning
 
     check_writable(path)
     stack.enter_context(locked(path))
-    learner, remarks = open_learner(path, serve_options)
+    learner, remarks = open_learning(path, serve_options)
     stack.callback(learner.close)
     for remark in remarks:
         say(f"Warning: {remark}")

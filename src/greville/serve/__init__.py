@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from .learner import Learner
+from .application import listen, load_kernels, run
+from .learning import LearningService
 from .log import Log, LogError
-from .opening import log_path, open_earlier, open_learner, open_reader
-from .options import Address, Limits, ServeError, ServeOptions
+from .opening import log_path, open_earlier, open_learning, open_reader
+from .parameters import Limits, ServeError, ServeOptions, ServerAddress
 from .replica import Replica, open_replicas
-from .running import listen, load_kernels, run
 from .service import Service
 
 __all__ = [
-    "Address",
-    "Learner",
+    "LearningService",
     "Limits",
     "Log",
     "LogError",
     "Replica",
     "ServeError",
     "ServeOptions",
+    "ServerAddress",
     "Service",
     "listen",
     "load_kernels",
     "log_path",
     "open_earlier",
-    "open_learner",
+    "open_learning",
     "open_reader",
     "open_replicas",
     "run",

@@ -1,15 +1,19 @@
-"""The server as an application of FastAPI, and who may use it."""
+"""The server: an application of FastAPI, who may use it, and how it runs until it is stopped."""
 
 from __future__ import annotations
 
 import asyncio
 import hmac
+import socket
+import sys
 import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
+import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
@@ -21,9 +25,10 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .. import __version__
+from ..compiled import Unavailable, load
+from .bodies import BUG, RequestError
 from .metrics import Metrics
-from .options import Address
-from .refusals import BUG, RequestError
+from .parameters import ServeError, ServerAddress
 from .routes import add_paths, find_service
 from .service import Service
 
@@ -32,11 +37,17 @@ _TEXT = (
     "learned is on the disk before it is acknowledged."
 )
 
+# Seconds after which a thread must let others run: a prediction waits that long for the learner.
+_SWITCH_INTERVAL = 0.0005
+
+# Seconds that requests have to end when the server stops, and that an idle connection is kept.
+_GRACE, _KEEP_ALIVE = 10, 60
+
+
 # Seconds that a server waits for its models before it listens; a long log takes longer.
 _SOON = 2.0
 
 _PAGE = files("greville.serve") / "page"
-_SWAGGER = files("fastapi_offline") / "static"
 
 # The headers of all answers, and that of pages: they load nothing from elsewhere.
 _HEADERS = [
@@ -55,7 +66,7 @@ _PUBLIC = frozenset({"/", "/docs", "/openapi.json", "/health", "/ready"})
 
 
 def make_app(
-    services: Mapping[str, Service], address: Address, is_stopping: Any = lambda: False
+    services: Mapping[str, Service], address: ServerAddress, is_stopping: Any = lambda: False
 ) -> ASGIApp:
     """The application that answers for some models, to those who may use it.
 
@@ -63,7 +74,7 @@ def make_app(
     ----------
     services : dict of str to Service
         Models by their names. The application starts them, and closes them at its end.
-    address : Address
+    address : ServerAddress
     is_stopping : callable
         Whether streams of events, which never end by themselves, are to end.
     """
@@ -132,17 +143,16 @@ def _add_health(app: FastAPI, services: Mapping[str, Service], metrics: Metrics)
 def _add_page(app: FastAPI) -> None:
     """Add the page and Swagger UI; all their files come from this server."""
 
-    def add(path: str, file: object) -> None:
-        async def send() -> Response:
-            return FileResponse(str(file))
+    @app.get("/", include_in_schema=False)
+    async def page() -> Response:
+        return FileResponse(str(_PAGE / "index.html"))
 
-        app.add_api_route(path, send, include_in_schema=False)
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> Response:
+        return FileResponse(str(_PAGE / "docs.html"))
 
-    add("/", _PAGE / "index.html")
-    add("/docs", _PAGE / "docs.html")
-    for name in ("swagger-ui-bundle.js", "swagger-ui.css"):
-        add(f"/page/{name}", _SWAGGER / name)
     app.mount("/page", StaticFiles(directory=str(_PAGE)))
+    app.mount("/swagger", StaticFiles(directory=str(files("fastapi_offline") / "static")))
 
 
 def _add_refusals(app: FastAPI) -> None:
@@ -179,13 +189,13 @@ class Access:
     Parameters
     ----------
     app : ASGI application
-    address : Address
+    address : ServerAddress
         With the token that ``Authorization: Bearer`` must say on all but public paths, and the
         origins of pages on other hosts that may use the server.
     metrics : Metrics
     """
 
-    def __init__(self, app: ASGIApp, address: Address, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, address: ServerAddress, metrics: Metrics) -> None:
         self._app, self._token, self._observe = app, address.token, metrics.observe
         self._origins = frozenset(address.origins)
 
@@ -216,10 +226,111 @@ class Access:
                 what = "Origin is another site: start the server with --allow-origin for it."
                 return RequestError(403, what)
         # "/page/../predict" is nobody's page.
-        is_file = path.startswith("/page/") and "/" not in path[6:] and ".." not in path
+        is_file = path.startswith(("/page/", "/swagger/")) and path.count("/") == 2
         if self._token is None or path in _PUBLIC or is_file:
             return None
         scheme, _, said = headers.get(b"authorization", b"").partition(b" ")
         if scheme.lower() == b"bearer" and hmac.compare_digest(said.strip(), self._token.encode()):
             return None
         return RequestError(401, "The token is missing or wrong: send Authorization: Bearer TOKEN.")
+
+
+class _Server(uvicorn.Server):
+    """Stops at signals, and when a model cannot go on; `signal` is the first that came."""
+
+    def __init__(self, services: Mapping[str, Service], address: ServerAddress) -> None:
+        app = make_app(services, address, lambda: self.should_exit)
+        config = uvicorn.Config(
+            app,
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            limit_concurrency=address.limits.connections + 1,
+            timeout_keep_alive=_KEEP_ALIVE,
+            timeout_graceful_shutdown=_GRACE,
+        )
+        super().__init__(config)
+        self._services, self.signal = list(services.values()), 0
+
+    async def on_tick(self, counter: int) -> bool:
+        failed = any(service.failure for service in self._services)
+        return await super().on_tick(counter) or failed
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        with super().capture_signals():
+            yield
+            # Raised again, they would end the process before it has said what was saved.
+            self.signal = next(iter(self._captured_signals), 0)
+            self._captured_signals.clear()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens; a ServeError if the port cannot be used.
+
+    Examples
+    --------
+    >>> from greville.serve import listen
+    >>> with listen("127.0.0.1", 0) as sock:
+    ...     sock.getsockname()[0]
+    '127.0.0.1'
+    """
+    name = host.strip("[]")
+    family = socket.AF_INET6 if ":" in name else socket.AF_INET
+    try:
+        return socket.create_server((name, port), family=family, backlog=1024)
+    except (OSError, OverflowError) as error:
+        why = (getattr(error, "strerror", None) or str(error)).partition(" (")[0]
+        raise ServeError(f"port={port!r}: nothing can listen there on {host} ({why}).") from error
+
+
+def run(
+    services: Mapping[str, Service],
+    address: ServerAddress,
+    sock: socket.socket | None = None,
+    started: Callable[[str], None] = lambda url: None,
+) -> int:
+    """Serve models until a signal comes; return the signal. Acknowledged rows are on disk.
+
+    Parameters
+    ----------
+    services : dict of str to Service
+        By the names of the models. They are started, and closed at the end.
+    address : ServerAddress
+    sock : socket, optional
+        That listens there, from `listen`; it is closed at the end.
+    started : callable, optional
+        Called with the URL when the server is about to answer.
+
+    Raises
+    ------
+    ServeError
+        If it cannot listen, or a model cannot go on: start it again, and the log is replayed.
+    """
+    sys.setswitchinterval(_SWITCH_INTERVAL)
+    load_kernels()
+    server = _Server(services, address)
+    with (
+        sock or listen(address.host, address.port) as listening,
+        asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner,
+    ):
+        host, port = listening.getsockname()[:2]
+        started(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
+        runner.run(server.serve([listening]))
+    for service in services.values():
+        if service.failure is not None:
+            raise ServeError(service.failure)
+    return server.signal
+
+
+def load_kernels() -> None:
+    """Compile or load the kernels for single rows before the first request.
+
+    That takes ten seconds and more where numba has to compile it.
+    """
+    kernels = load(np.dtype(float))
+    with suppress(Unavailable):
+        for name in ("predict", "learn_number", "learn_targets", "snapshot"):
+            getattr(kernels, name, None)

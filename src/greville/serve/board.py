@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from threading import Lock
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, Field
 
+from .bodies import RequestError
 from .log import Row
-from .refusals import RequestError
 
 # Errors that count as now, points of the curve, and alarms that are remembered.
 _RECENT, _MOST_POINTS, _MOST_ALARMS = 1000, 240, 100
@@ -51,21 +51,16 @@ class ErrorRecord(BaseModel):
     def since_start(self) -> float | None:
         return self.total / self.n if self.n else None
 
-    def add(self, errors: Iterable[float]) -> None:
-        for error in errors:
-            self.n += 1
-            self.total += error
-            self.recent.append(error)
-            del self.recent[:-_RECENT]
-            if self.n % self.stride == 0:
-                self._add_point()
-
-    def _add_point(self) -> None:
-        assert self.now is not None
-        points = [*self.points, (self.n, self.now, self.total / self.n)]
-        if len(points) >= _MOST_POINTS:  # every other one, and half as many from now on
-            points, self.stride = points[1::2], 2 * self.stride
-        self.points = points
+    def add(self, error: float) -> None:
+        self.n += 1
+        self.total += error
+        self.recent.append(error)
+        del self.recent[:-_RECENT]
+        if self.n % self.stride == 0:
+            now = sum(self.recent) / len(self.recent)
+            self.points = [*self.points, (self.n, now, self.total / self.n)]
+        if len(self.points) >= _MOST_POINTS:  # every other one, and half as many from now on
+            self.points, self.stride = self.points[1::2], 2 * self.stride
 
     def add_alarm(self, row: int, at: float) -> None:
         self.alarms = [*self.alarms, (row, at)][-_MOST_ALARMS:]
@@ -112,23 +107,22 @@ class Board:
     def add_predictions(self, rows: Sequence[Row], answers: Sequence[dict[str, Any]]) -> None:
         """Count predicted rows, and show the last of them."""
         self.predictions += len(rows)
-        last = zip(rows[-_SHOWN:], answers[-_SHOWN:], strict=True)
+        last, now = zip(rows[-_SHOWN:], answers[-_SHOWN:], strict=True), time.time()
         with self._lock:
             self._outcomes.extend(
-                Outcome(row, answer["prediction"], at=time.time()) for row, answer in last
+                Outcome(row, answer["prediction"], at=now) for row, answer in last
             )
 
     def add_outcomes(self, outcomes: Sequence[Outcome], is_number: bool) -> None:
         """Count learned targets and their errors, and show the last rows."""
+        now = time.time()
         with self._lock:
             self.learned += len(outcomes)
-            errors = [outcome.error(is_number) for outcome in outcomes]
-            self.record.add(error for error in errors if error is not None)
-            first = self.record.n - len(outcomes) + 1
-            last = list(enumerate(outcomes, first))[-_REMEMBERED:]
-            self._outcomes.extend(
-                each._replace(number=max(k, 1), at=time.time()) for k, each in last
-            )
+            for outcome in outcomes:
+                error = outcome.error(is_number)
+                if error is not None:
+                    self.record.add(error)
+                self._outcomes.append(outcome._replace(number=max(self.record.n, 1), at=now))
 
     def refuse(self, error: RequestError) -> None:
         """Count a refused request."""

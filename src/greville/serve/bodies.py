@@ -1,25 +1,39 @@
-"""Rows from the bodies of requests, and answers as bodies."""
+"""Rows from the bodies of requests, answers as bodies, and refusals."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Annotated, Any
 
 from fastapi import Request, Response
+from fastapi.responses import JSONResponse
+from pydantic import (
+    FailFast,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    TypeAdapter,
+    ValidationError,
+)
 from starlette.requests import ClientDisconnect
 
-from ..tables.readers.json import is_text
 from .log import Row
-from .options import Limits
-from .refusals import RequestError
+from .parameters import Limits
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
 
 # Squares of larger numbers, and sums of them, would be infinite.
-_LARGEST = 1e100
+_Integer = Annotated[StrictInt, Field(ge=-(10**100), le=10**100)]
+_Float = Annotated[StrictFloat, Field(ge=-1e100, le=1e100, allow_inf_nan=False)]
+_Value = StrictBool | _Integer | _Float | StrictStr | list[_Integer | _Float] | None
+_ROW = TypeAdapter[Any](dict[str, _Value])
+_ROWS = TypeAdapter[Any](Annotated[list[dict[str, _Value]], FailFast()])
 
 # Bytes of a body from which it is read in another thread: others are answered meanwhile.
 _LONG_BODY = 1 << 17
@@ -71,86 +85,102 @@ async def receive_body(request: Request, limits: Limits) -> Body:
 def read_body(content: bytes, kind: str, limits: Limits) -> Body:
     """The rows of a body; a RequestError if it has none."""
     if kind.startswith(NDJSON):
-        form = "lines"
-        texts = {f"Line {k:,}": line for k, line in enumerate(content.split(b"\n"), 1)}
-        rows = {name: _parsed(line, name) for name, line in texts.items() if line.strip()}
+        form, lines = "lines", enumerate(content.split(b"\n"), 1)
+        rows = [_validated(_ROW, line, f"Line {k:,}") for k, line in lines if line.strip()]
+    elif content.lstrip().startswith(b"["):
+        form, rows = "many", _validated(_ROWS, content, "The body")
     else:
-        value = _parsed(content, "The body")
-        form = "many" if isinstance(value, list) else "one"
-        many = {f"Row {k:,}": row for k, row in enumerate(value, 1)} if form == "many" else {}
-        rows = many if form == "many" else {"The body": value}
+        form, rows = "one", [_validated(_ROW, content, "The body")]
     if not rows:
         raise RequestError(400, "The body has no row; send a JSON object, or a list of them.")
     if len(rows) > limits.rows:
         what = f"The body has {len(rows):,} rows; send at most {limits.rows:,} in a request."
         raise RequestError(413, what)
-    for name, row in rows.items():
-        _check_row(row, name, limits)
-    return Body(list(rows.values()), form, content)
+    for k, row in enumerate(rows):
+        if not 0 < len(row) <= limits.columns:
+            with naming_row(rows, k):
+                what = f"The row has {len(row):,} fields; send one for each column"
+                raise RequestError(413 if row else 422, f"{what}, at most {limits.columns:,}.")
+    return Body(rows, form, content)
 
 
-def _parsed(text: bytes, name: str) -> Any:
+def _validated(adapter: TypeAdapter[Any], content: bytes, name: str) -> Any:
+    """A row, or a list of rows, from JSON; a RequestError that says where it is wrong."""
     try:
-        return _decode(text.decode())
-    except RecursionError:
-        reason = "has lists or objects that are nested too deep"
-    except ValueError as error:
-        reason = f"cannot be read as JSON: {str(error).partition('; use sys.')[0]}"
-    raise RequestError(400, f"{name} {reason}.")
-
-
-def _not_a_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number there; leave the field out, or send null")
-
-
-def _object(pairs: list[tuple[str, Any]]) -> Row:
-    row = dict(pairs)
-    if len(row) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for k, name in enumerate(names) if name in names[:k])
-        raise ValueError(f"the field {shown(twice)} is there twice")
-    return row
-
-
-_decode = json.JSONDecoder(parse_constant=_not_a_number, object_pairs_hook=_object).decode
-
-
-def _check_row(row: Any, name: str, limits: Limits) -> None:
-    if not isinstance(row, dict):
+        return adapter.validate_json(content)
+    except ValidationError as error:
+        wrong, *_ = error.errors(include_url=False, include_context=False)
+    if wrong["type"] == "json_invalid":
+        raise RequestError(400, f"{name} cannot be read: {wrong['msg']}.")
+    place = list(wrong["loc"])
+    if place and isinstance(place[0], int):
+        name = f"Row {place.pop(0) + 1:,}"
+    if not place:
         raise RequestError(400, f"{name} is not a JSON object with a field for each column.")
-    if not row:
-        raise RequestError(422, f"{name} has no field; send one for each column.")
-    if len(row) > limits.columns:
-        raise RequestError(413, f"{name} has {len(row):,} fields; send at most {limits.columns:,}.")
-    for field, value in row.items():
-        if not _is_usable(field):
-            raise RequestError(422, f"{name}: a field's name has half of a character.")
-        if not (_is_usable(value) or (type(value) is list and _are_numbers(value))):
-            what = "send text, a number up to 1e100, true, false, null or a list of numbers"
-            if isinstance(value, dict) and value:
-                what = (
-                    f"send what is in it as fields such as {shown(f'{field}.{next(iter(value))}')}"
-                )
-            field_name = f"{name}: the field {shown(field)}"
-            raise RequestError(422, f"{field_name} cannot be used; {what}.", field)
-
-
-def _is_usable(value: Any) -> bool:
-    """Whether a column may have this value."""
-    kind = type(value)
-    if kind is float or kind is int:
-        return -_LARGEST <= value <= _LARGEST
-    if kind is str:
-        return value.isascii() or is_text(value)
-    return value is None or kind is bool
-
-
-def _are_numbers(values: list[Any]) -> bool:
-    """Whether a value is a list of numbers, such as an embedding."""
-    return all((type(v) is float or type(v) is int) and abs(v) <= _LARGEST for v in values)
+    field, value = str(place[0]), wrong["input"]
+    what = "send text, a number up to 1e100, true, false, null or a list of numbers"
+    if len(place) == 2 and isinstance(value, dict) and value:
+        what = f"send what is in it as fields such as {shown(f'{field}.{next(iter(value))}')}"
+    raise RequestError(422, f"{name}: the field {shown(field)} cannot be used; {what}.", field)
 
 
 def shown(value: Any) -> str:
     """A name or a value in a message, not longer than a line."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+# Of an error that is not the client's.
+BUG = "This is a bug in greville, not in your request; the server's log has the details."
+
+# Headers beside a status.
+_HEADERS = {
+    401: {"WWW-Authenticate": "Bearer"},
+    408: {"Connection": "close"},  # the rest of the body may still come
+    413: {"Connection": "close"},
+    429: {"Retry-After": "1"},
+    503: {"Retry-After": "1"},
+}
+
+
+class RequestError(Exception):
+    """A request that cannot be answered: a status of HTTP, and one sentence.
+
+    Parameters
+    ----------
+    status : int
+    message : str
+        Names the field and says what to do.
+    field : str, optional
+        The name of the field, for programs.
+    """
+
+    def __init__(self, status: int, message: str, field: str | None = None) -> None:
+        super().__init__(status, message, field)
+        self.status, self.message, self.field = status, message, field
+
+    def __str__(self) -> str:
+        return self.message
+
+    def response(self) -> JSONResponse:
+        content = {"error": self.message, "field": self.field}
+        return JSONResponse(content, self.status, _HEADERS.get(self.status))
+
+
+@contextmanager
+def naming_row(rows: Sequence[Any], k: int) -> Iterator[None]:
+    """Name the row in a refusal, where the request has several rows."""
+    try:
+        yield
+    except RequestError as error:
+        if len(rows) > 1:
+            error.message = f"Row {k + 1:,}: {error.message}"
+        raise
+
+
+def unusable(reason: str, row: dict[str, Any]) -> RequestError:
+    """Describe a row that cannot be used to the client, with the first field that is named."""
+    places = {reason.find(repr(name)): name for name in row if repr(name) in reason}
+    text = reason.rstrip(".")
+    field = places[min(places)] if places else None
+    return RequestError(422, f"{text[:1].upper()}{text[1:]}.", field)

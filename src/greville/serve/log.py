@@ -10,19 +10,17 @@ import json
 import math
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 # "grev", by which a log is known, and the number of its tables' form.
-_FORMAT = (0x67726576, 3)
+_FORMAT = (0x67726576, 4)
 
-# Entries read at a time when they are learned again, runs of them that are sent at a time, and
-# bytes of the largest base.
-_AT_ONCE, _RUNS_AT_ONCE, _LARGEST_BASE = 1024, 8, 1 << 29
+# Entries read at a time when they are learned again, and bytes of the largest base.
+_AT_ONCE, _LARGEST_BASE = 1024, 1 << 29
 
 _NEW = f"""
 BEGIN IMMEDIATE;
@@ -44,20 +42,14 @@ CREATE TABLE bases (           -- snapshots from which earlier states are learne
     at REAL NOT NULL,
     model BLOB NOT NULL
 );
-CREATE TABLE waiting (
-    id TEXT PRIMARY KEY,
+CREATE TABLE kept (            -- for a time
+    kind TEXT NOT NULL,         -- 'row' that waits for its target, or 'request' that was answered
+    key TEXT NOT NULL,          -- the row's id as JSON, or the Idempotency-Key
     at REAL NOT NULL,
-    row TEXT NOT NULL,
-    prediction TEXT NOT NULL
+    content TEXT NOT NULL,      -- row and prediction, or digest and answer, as JSON
+    PRIMARY KEY (kind, key)
 ) WITHOUT ROWID;
-CREATE INDEX waiting_by_time ON waiting (at);
-CREATE TABLE requests (
-    key TEXT PRIMARY KEY,       -- of Idempotency-Key
-    at REAL NOT NULL,
-    digest TEXT NOT NULL,       -- of what was asked
-    answer TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE INDEX requests_by_time ON requests (at);
+CREATE INDEX kept_by_time ON kept (at);
 PRAGMA application_id = {_FORMAT[0]};
 PRAGMA user_version = {_FORMAT[1]};
 COMMIT;
@@ -86,6 +78,7 @@ UPDATE entries SET row = NULL, prediction = NULL WHERE position IN (
 )"""
 
 Row = dict[str, Any]
+Kind = Literal["row", "request"]
 
 
 class LogError(Exception):
@@ -126,34 +119,28 @@ class Log:
         self, path: str | os.PathLike[str], *, sync: bool = True, read_only: bool = False
     ) -> None:
         self.path = Path(path)
+        address = f"{self.path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}"
         try:
-            self._db = self._connect(sync, read_only)
+            if not read_only:
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+            self._db = sqlite3.connect(
+                address, uri=True, isolation_level=None, check_same_thread=False
+            )
+            if not (read_only or self._one("SELECT count(*) FROM sqlite_master")):
+                self._db.executescript(_NEW)
+            if (self._one("PRAGMA application_id"), self._one("PRAGMA user_version")) != _FORMAT:
+                raise sqlite3.DatabaseError("it is none of this version of greville serve")
+            if not read_only:
+                level = "FULL" if sync else "NORMAL"
+                self._db.executescript(f"{_SETTINGS} PRAGMA synchronous = {level}")
             self.uid: str = self._one("SELECT uid FROM about")
             self.position: int = self._one("SELECT max(position) FROM entries") or 0
-            self.n_waiting: int = self._one("SELECT count(*) FROM waiting")
+            self.n_waiting: int = self._one("SELECT count(*) FROM kept WHERE kind = 'row'")
         except (OSError, sqlite3.Error) as error:
             if hasattr(self, "_db"):
                 self._db.close()
             what = f"it cannot be used as a log ({error}); put back a copy of it, or move it away"
             raise LogError(f"{self.path}: {what}.") from error
-
-    def _connect(self, sync: bool, read_only: bool) -> sqlite3.Connection:
-        if not read_only:
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
-        address = f"{self.path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}"
-        db = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
-        try:
-            if not read_only and not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                db.executescript(_NEW)
-            names = ("application_id", "user_version")
-            if tuple(db.execute(f"PRAGMA {name}").fetchone()[0] for name in names) != _FORMAT:
-                raise LogError(f"{self.path}: it is no log of this version of greville serve.")
-            if not read_only:
-                db.executescript(f"{_SETTINGS} PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
-        except BaseException:
-            db.close()
-            raise
-        return db
 
     def close(self) -> None:
         self._db.close()
@@ -224,28 +211,24 @@ class Log:
             yield run
 
     def _parsed(self, position: int, row: str | None) -> Row:
-        found = None
-        with suppress(ValueError):
-            found = None if row is None else json.loads(row)
-        if not isinstance(found, dict):
-            where = f"the row at position {position:,}"
-            what = "put back a copy of the log, or a model file that has this row"
-            raise LogError(f"{self.path}: {where} is damaged or was erased; {what}.")
-        return found
-
-    def next_runs(self, after: int) -> list[Run]:
-        """Return the first runs after a position; an empty list if the log has no later entries."""
-        return list(islice(self.runs(after), _RUNS_AT_ONCE))
+        with suppress(ValueError, TypeError):  # TypeError: it was erased
+            parsed = json.loads(row)  # type: ignore[arg-type]
+            if isinstance(parsed, dict):
+                return parsed
+        where = f"the row at position {position:,}"
+        what = "put back a copy of the log, or a model file that has this row"
+        raise LogError(f"{self.path}: {where} is damaged or was erased; {what}.")
 
     def erase_unlearned(self, until: int) -> bool:
         """Erase rows that were unlearned, where a snapshot has what was learned until then.
 
-        Whether there were any.
+        And the snapshots in the log, which have learned these rows. Return whether there were any.
         """
         values = {"until": until}
         if not self._db.execute(f"SELECT 1 FROM entries WHERE {_TO_ERASE}", values).fetchone():
             return False
         self._db.execute(_ERASE, values)
+        self._db.execute("DELETE FROM bases")
         return True
 
     def trim(self, before: float) -> None:
@@ -255,42 +238,30 @@ class Log:
         last = min(base, self.position - 1)
         self._db.execute("DELETE FROM entries WHERE position <= ?", (last,))
 
-    # Rows that wait for their targets
+    # Rows that wait for their targets, and requests that may be repeated
 
-    def keep(self, id: str, row: Row, prediction: Any, at: float) -> None:
-        """Keep a row until its target comes; an earlier row with the same id is replaced."""
-        is_new = self.kept(id) is None
+    def keep(self, kind: Kind, key: str, content: Sequence[Any], at: float) -> None:
+        """Keep a row and its prediction, or a request's digest and its answer, for some time."""
+        self.drop_kept(kind, key)
         self._db.execute(
-            "INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?)",
-            (id, at, json.dumps(row), json.dumps(prediction)),
+            "INSERT INTO kept VALUES (?, ?, ?, ?)", (kind, key, at, json.dumps(content))
         )
-        self.n_waiting += is_new
+        self.n_waiting += kind == "row"
 
-    def kept(self, id: str) -> tuple[Row, Any] | None:
-        """Return the waiting row with this id and its prediction, if there is one."""
-        row = self._db.execute("SELECT row, prediction FROM waiting WHERE id = ?", (id,)).fetchone()
-        return None if row is None else (json.loads(row[0]), json.loads(row[1]))
+    def kept(self, kind: Kind, key: str) -> Any:
+        """Return what is kept under a key; None if there is nothing."""
+        content = self._one("SELECT content FROM kept WHERE kind = ? AND key = ?", kind, key)
+        return None if content is None else json.loads(content)
 
-    def drop_kept(self, id: str) -> None:
-        self.n_waiting -= self._db.execute("DELETE FROM waiting WHERE id = ?", (id,)).rowcount
-
-    # Requests that may be repeated
-
-    def answer_to(self, key: str) -> tuple[str, Any] | None:
-        """Return the digest of the request that had a key, and its answer."""
-        query = "SELECT digest, answer FROM requests WHERE key = ?"
-        request = self._db.execute(query, (key,)).fetchone()
-        return None if request is None else (request[0], json.loads(request[1]))
-
-    def remember(self, key: str, digest: str, answer: Any, at: float) -> None:
-        self._db.execute(
-            "INSERT INTO requests VALUES (?, ?, ?, ?)", (key, at, digest, json.dumps(answer))
-        )
+    def drop_kept(self, kind: Kind, key: str) -> None:
+        query = "DELETE FROM kept WHERE kind = ? AND key = ?"
+        n = self._db.execute(query, (kind, key)).rowcount
+        self.n_waiting -= n if kind == "row" else 0
 
     def forget(self, before: float) -> int:
-        """Drop waiting rows and keys older than a time; return the number of dropped rows."""
-        n = self._db.execute("DELETE FROM waiting WHERE at < ?", (before,)).rowcount
-        self._db.execute("DELETE FROM requests WHERE at < ?", (before,))
+        """Drop rows and requests older than a time; return the number of dropped rows."""
+        self._db.execute("DELETE FROM kept WHERE at < ? AND kind = 'request'", (before,))
+        n = self._db.execute("DELETE FROM kept WHERE at < ?", (before,)).rowcount
         self.n_waiting -= n
         return n
 
@@ -319,10 +290,6 @@ class Log:
     def last_base_at(self) -> float:
         """Return the time of the last snapshot in the log; zero if there is none."""
         return self._one("SELECT max(at) FROM bases") or 0.0
-
-    def drop_bases(self) -> None:
-        """Erase all snapshots in the log."""
-        self._db.execute("DELETE FROM bases")
 
 
 def _clock(at: float) -> str:

@@ -9,22 +9,21 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 from urllib.parse import quote
 
 from ..persistence import ModelFileError
 from .log import Run
-from .options import ServeError
+from .parameters import ServeError
 from .service import Service, Snapshot
 
 logger = logging.getLogger("greville.serve")
 
-# Seconds without a word from the leader, which says something every second; and between tries.
+# Seconds in which the leader answers (it says each second that there is nothing new), and seconds
+# between two tries.
 _SILENCE, _BETWEEN = 10.0, 0.5
 
-_REFRESH_ERRORS = (OSError, http.client.HTTPException, ValueError, ModelFileError)
+_REFRESH_ERRORS = (OSError, http.client.HTTPException, ValueError, KeyError, ModelFileError)
 
 
 class Replica(Service):
@@ -76,60 +75,55 @@ class Replica(Service):
     def _run(self) -> None:
         while not self._stop.is_set():
             try:
-                if not self._is_loaded:
+                if self._is_loaded:
+                    self._follow()
+                else:
                     self._load()
-                for event in self._events():
-                    self._is_lost = False
-                    self._take_event(event)
-                    if self._stop.is_set():
-                        return
+                self._is_lost = False
+                continue
             except urllib.error.HTTPError as error:
                 error.close()
                 self._is_loaded = self._is_loaded and error.code != 410  # it has another log
-                self._say_once(f"it answers {error.code}")
+                self._warn(f"it answers {error.code}")
             except _REFRESH_ERRORS as error:
-                self._say_once(str(error) or type(error).__name__)
+                self._warn(str(error) or type(error).__name__)
             except Exception:
                 logger.exception("%s cannot be followed; it is loaded again.", self._url)
                 self._is_loaded = False
             self._stop.wait(_BETWEEN)
 
-    def _say_once(self, why: str) -> None:
+    def _warn(self, why: str) -> None:
+        """Log that the leader is not heard, once."""
         if not self._is_lost:
             logger.warning("%s is not heard (%s); it is asked again and again.", self._url, why)
         self._is_lost = True
 
     def _load(self) -> None:
-        with fetched(f"{self._url}/model/file?log", self._token) as response:
-            self.load(Snapshot.from_bytes(response.read()))
+        self.load(Snapshot.from_bytes(fetched(f"{self._url}/model/file?log", self._token)))
         self.leader_position, self.heard_at = self.position, time.time()
         self._is_loaded = True
         self.publish()
 
-    def _events(self) -> Iterator[dict[str, Any]]:
+    def _follow(self) -> None:
+        """Learn what comes next in the leader's log."""
         address = f"{self._url}/log?after={self.position}&log={self.log_uid}"
-        with closing(fetched(address, self._token)) as response:
-            for line in response:
-                if line.startswith(b"data: "):
-                    yield json.loads(line.removeprefix(b"data: "))
-
-    def _take_event(self, event: dict[str, Any]) -> None:
-        self.leader_position, self.heard_at = event["position"], time.time()
-        if event["run"] is None:
-            return
-        run = Run(**event["run"])
-        if run.position - len(run.rows) != self.position:
-            raise ValueError(f"the log goes on at {run.position:,}, not at {self.position:,}")
-        self.replay(run)
-        self.snapshot_position = run.position
-        self.publish()
+        answer = json.loads(fetched(address, self._token))
+        self.leader_position, self.heard_at = answer["position"], time.time()
+        for run in (Run(**fields) for fields in answer["runs"]):
+            if run.position - len(run.rows) != self.position:
+                raise ValueError(f"the log goes on at {run.position:,}, not at {self.position:,}")
+            self.replay(run)
+            self.snapshot_position = run.position
+            self.publish()
 
 
-def fetched(address: str, token: str | None) -> Any:
-    """A response of a server, which is to be closed."""
+def fetched(address: str, token: str | None) -> bytes:
+    """The body of a server's answer."""
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     request = urllib.request.Request(address, headers=headers)
-    return urllib.request.urlopen(request, timeout=_SILENCE)
+    with urllib.request.urlopen(request, timeout=_SILENCE) as response:
+        content: bytes = response.read()
+        return content
 
 
 def open_replicas(leader: str, token: str | None = None) -> dict[str, Replica]:
@@ -144,8 +138,7 @@ def open_replicas(leader: str, token: str | None = None) -> dict[str, Replica]:
     if not leader.startswith(("http://", "https://")):
         raise ServeError(f"follow={leader!r}: pass the address of a server, as http://host:8000.")
     try:
-        with fetched(f"{leader}/models", token) as response:
-            names = json.load(response)["models"]
-    except (*_REFRESH_ERRORS, KeyError) as error:
+        names = json.loads(fetched(f"{leader}/models", token))["models"]
+    except _REFRESH_ERRORS as error:
         raise ServeError(f"follow={leader!r}: no server answers there ({error}).") from error
     return {name: Replica(leader, name, token) for name in names}

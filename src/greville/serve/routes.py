@@ -7,8 +7,9 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import closing, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import closing
+from itertools import islice
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Header, Query, Request, Response
@@ -20,10 +21,9 @@ from pydantic import BaseModel, BeforeValidator
 from .. import __version__
 from ..persistence import ModelFileError
 from ..tables import Answering, model_bytes, model_summary
-from .bodies import JSON, NDJSON, receive_body
-from .learner import Learner, Work, id_text
-from .log import Log, LogError, Row, Run
-from .refusals import RequestError, naming_row, unusable
+from .bodies import JSON, NDJSON, RequestError, naming_row, receive_body, unusable
+from .learning import LearningService, Work, id_text
+from .log import Log, LogError, Row
 from .service import Service
 
 # Rows times units from which a prediction is computed in another thread.
@@ -32,8 +32,11 @@ _MUCH_WORK = 1 << 20
 # Values of a column, and columns that are not used, which are named.
 _MOST_VALUES, _MOST_NAMED = 200, 20
 
-# Seconds between two events of those that come regularly, and between two looks at a log.
-_BETWEEN, _POLL = 1.0, 0.05
+# Seconds between two events, in which replicas are answered too, and between two looks at a log;
+# runs of its entries in an answer.
+_BETWEEN, _POLL, _MOST_RUNS = 1.0, 0.05, 8
+
+_OTHER_LOG = "This log does not go on from there; load /model/file?log again."
 
 # The interval around a prediction in which nine of ten targets lie: so many standard deviations.
 _NINE_OF_TEN = 1.6448536269514722
@@ -123,9 +126,9 @@ async def predict(
             with naming_row(rows, k):
                 raise unusable(answer["error"], row)
         if additions.std:
-            std = answer.get("std")
-            interval = None if std is None else _around(answer["prediction"], _NINE_OF_TEN * std)
-            answer["interval"] = interval
+            std, middle = answer.get("std"), answer["prediction"]
+            half = None if std is None else _NINE_OF_TEN * std
+            answer["interval"] = None if half is None else [middle - half, middle + half]
         if row.get(name) is not None:
             answer["id"] = row[name]
         answer.update(_unused(answering, [row], name))
@@ -136,20 +139,15 @@ async def predict(
     return body.response(answers)
 
 
-def _around(middle: float, distance: float) -> list[float]:
-    return [middle - distance, middle + distance]
-
-
 def _check_additions(additions: Additions, answering: Answering) -> None:
     """Raise a RequestError for additions that the model does not have."""
     model = answering.model
-    if model.estimator is None:
-        return
-    if additions.std and not model.says_how_sure:
-        what = "classes" if model.task == "classification" else "numbers with the solver light"
-        raise RequestError(422, f"There is no std: the model predicts {what}.", "std")
-    if additions.proba and model.task != "classification":
-        raise RequestError(422, "There is no proba: the model predicts a number.", "proba")
+    for name, has, what in (
+        ("std", model.says_how_sure, "numbers, but not with the solver light"),
+        ("proba", model.task == "classification", "classes"),
+    ):
+        if getattr(additions, name) and not has and model.estimator is not None:
+            raise RequestError(422, f"There is no {name}: it is for models of {what}.", name)
 
 
 def _unused(answering: Answering, rows: list[Row], id: str) -> dict[str, list[str]]:
@@ -200,7 +198,7 @@ def describe(request: Request) -> dict[str, Any]:
         "position": service.position,
         "snapshot": {"position": service.snapshot_position, "at": service.snapshot_at},
         "waiting": service.n_waiting,
-        "read_only": not isinstance(service, Learner),
+        "read_only": not isinstance(service, LearningService),
         "leader": service.leader(),
         "most_changed": service.most_changed(),
         "version": __version__,
@@ -226,7 +224,7 @@ def download(
     service = find_service(request)
     service.answering()
     try:
-        content = service.file(log and bool(_learner(service)))
+        content = service.file(log and bool(_learning(service)))
     except (OSError, ModelFileError) as error:
         logger.error("/model/file: %s", error)
         what = "The file cannot be written or read now; the server's log says why."
@@ -236,9 +234,9 @@ def download(
     return Response(content, media_type="application/octet-stream", headers=headers)
 
 
-def _learner(service: Service) -> Learner:
-    """Return the learner, which has a log that replicas follow."""
-    if isinstance(service, Learner):
+def _learning(service: Service) -> LearningService:
+    """Return the service, which has a log that replicas follow."""
+    if isinstance(service, LearningService):
         return service
     raise RequestError(404, "This server has no log; follow the server that learns.")
 
@@ -258,35 +256,27 @@ async def events(request: Request) -> Response:
 async def follow(
     request: Request, after: Annotated[int, Query(ge=0, lt=1 << 63)], log: str = ""
 ) -> Response:
-    """Server-sent events, for greville serve --follow: all that was learned after a position."""
-    learner = _learner(find_service(request))
-    learner.answering()
-    reader = await asyncio.to_thread(Log, learner.log.path, read_only=True)
+    """What was learned after a position, for greville serve --follow; nothing after a second."""
+    service = _learning(find_service(request))
+    service.answering()
+    if log != service.log_uid or after > service.position:
+        raise RequestError(410, _OTHER_LOG, "after")
+    until = time.monotonic() + _BETWEEN
+    while service.position <= after and time.monotonic() < until:
+        await asyncio.sleep(_POLL)
+    content = await asyncio.to_thread(_runs_after, service, after)
+    return Response(content, media_type=JSON)
+
+
+def _runs_after(service: LearningService, after: int) -> str:
+    """Return the first runs of the log after a position, and the position of all, as JSON."""
+    position = service.position
     try:
-        if log != reader.uid or after > reader.position:
-            raise LogError("It is another log.")
-        runs: list[Run] = await asyncio.to_thread(reader.next_runs, after)
-    except LogError as error:
-        reader.close()
-        what = "This log does not go on from there; load /model/file?log again."
-        raise RequestError(410, what, "after") from error
-
-    async def entries(runs: Sequence[Run | None], position: int) -> AsyncIterator[str]:
-        said_at = time.monotonic()
-        with closing(reader), suppress(LogError):  # what comes next was erased since
-            while not request.app.state.is_stopping():
-                is_silent = time.monotonic() - said_at > _BETWEEN
-                for run in runs or [None] * is_silent:
-                    entry = None if run is None else run._asdict()
-                    content = json.dumps({"position": learner.position, "run": entry})
-                    yield f"event: log\ndata: {content}\n\n"
-                    position, said_at = run.position if run else position, time.monotonic()
-                if learner.position <= position:
-                    await asyncio.sleep(_POLL)
-                is_new = learner.position > position
-                runs = await asyncio.to_thread(reader.next_runs, position) if is_new else []
-
-    return StreamingResponse(entries(runs, after), media_type="text/event-stream")
+        with closing(Log(service.log.path, read_only=True)) as log:
+            runs = [run._asdict() for run in islice(log.runs(after, position), _MOST_RUNS)]
+    except LogError as error:  # these rows were erased
+        raise RequestError(410, _OTHER_LOG, "after") from error
+    return json.dumps({"position": position, "runs": runs})
 
 
 def _named(name: str) -> None:

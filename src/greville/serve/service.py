@@ -15,61 +15,61 @@ from pydantic import BaseModel, ValidationError
 from ..persistence import ModelFile, open_file, save
 from ..tables import Answering, Stream, TableModel
 from .board import Board, ErrorRecord, Outcome
+from .bodies import RequestError
 from .log import Row, Run
-from .options import ServeError
-from .refusals import RequestError
+from .parameters import ServeError
 
 logger = logging.getLogger("greville.serve")
 
 
-class Place(BaseModel):
+class LogPlace(BaseModel):
     """What stands beside the stream in a snapshot: which log it belongs to, and where it is."""
 
-    log: str = ""
+    log: str = ""  # none yet
     position: int = 0
     record: ErrorRecord = ErrorRecord()
 
 
 class Snapshot(NamedTuple):
-    """A stream, and its place in a log, if it was served."""
+    """A stream, and its place in a log."""
 
     stream: Stream
-    place: Place | None = None
+    place: LogPlace
 
     @classmethod
     def of(cls, file: ModelFile, id: str | None = None, follow: bool = True) -> Snapshot:
         """Take the snapshot in a model file; a new stream goes on with a model."""
+        stream = _stream_of(file, id, follow)
         try:
-            place = Place.model_validate((file.extra or {})["serve"])
+            place = LogPlace.model_validate((file.extra or {})["serve"])
         except (KeyError, ValidationError):
-            place = None
-        return cls(_stream_of(file, id, follow), place)
+            n_alarms = len(stream.monitor.alarms_) if stream.monitor else 0
+            place = LogPlace(record=ErrorRecord(n_alarms=n_alarms))
+        return cls(stream, place)
 
     @classmethod
-    def from_bytes(cls, content: bytes, id: str | None = None) -> Snapshot:
+    def from_bytes(cls, content: bytes) -> Snapshot:
         """Take the snapshot in the content of a model file."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.greville"
             path.write_bytes(content)
-            return cls.of(open_file(path), id)
+            return cls.of(open_file(path))
 
 
 def _stream_of(file: ModelFile, id: str | None, follow: bool) -> Stream:
-    model = file.model
-    if isinstance(model, TableModel):
-        stream = Stream(model, id or "id", follow=follow)
-    elif not isinstance(model, Stream):
-        what = f"it holds a {type(model).__name__}; a model of greville train or stream is needed"
+    stream = file.model
+    if isinstance(stream, TableModel):
+        stream = Stream(stream, follow=follow)
+    if not isinstance(stream, Stream):
+        what = f"it holds a {type(stream).__name__}; a model of greville train or stream is needed"
         raise ServeError(f"{file.path}: {what}.")
-    elif model.id is not None and id not in (None, model.id):
-        raise ServeError(f"{file.path}: its rows are named by {model.id!r}, not by {id!r}.")
-    else:
-        stream = model
-        stream.name_ids(model.id or id or "id")
-    known = stream.model
-    if stream.id == known.target:
+    if stream.id is not None and id not in (None, stream.id):
+        raise ServeError(f"{file.path}: its rows are named by {stream.id!r}, not by {id!r}.")
+    stream.name_ids(stream.id or id or "id")
+    model = stream.model
+    if stream.id == model.target:
         raise ServeError(f"{file.path}: it predicts {stream.id!r}, which cannot identify rows too.")
-    if known.has_schema and stream.id in known.schema.names:
+    if model.has_schema and stream.id in model.schema.names:
         what = f"it learns from a column {stream.id!r}; choose another name for the field of ids"
         raise ServeError(f"{file.path}: {what}.")
     return stream
@@ -89,7 +89,9 @@ class Service:
     """
 
     name, id, target = "", "id", ""
-    forgotten = 0
+    n_waiting = 0  # rows that wait for their targets
+    to_replay = 0  # entries of the log that are still to be learned at the start
+    forgotten = 0  # rows whose targets did not come in time
     behind: int | None = None  # entries of a leader's log that are not learned here
     silence: float | None = None  # seconds since a leader was heard
     failure: str | None = None  # why it answers no more
@@ -107,28 +109,16 @@ class Service:
 
     def load(self, snapshot: Snapshot) -> None:
         """Go on from a snapshot."""
-        place = snapshot.place or Place()
         with self.lock:
-            self.stream = snapshot.stream
+            self.stream, place = snapshot
+            self.stream.source = "the request"
             self.id, self.target = self.stream.id or "id", self.stream.model.target
-            self.log_uid, self.position, self.snapshot_position = place.log, *2 * [place.position]
-            self.board.record = place.record
-            monitor = self.stream.monitor
-            self._n_alarms = 0 if monitor is None else len(monitor.alarms_)
+            self.log_uid, self.position, self.board.record = place.log, place.position, place.record
+            self.snapshot_position = place.position
 
     def publish(self) -> None:
         """Publish the learned rows: all further answers use them."""
         self.published = self.stream.answering()
-
-    @property
-    def n_waiting(self) -> int:
-        """Rows that wait for their targets."""
-        return 0
-
-    @property
-    def to_replay(self) -> int:
-        """Entries of the log that are still to be learned at the start."""
-        return 0
 
     @property
     def n_rows(self) -> int:
@@ -147,7 +137,7 @@ class Service:
     def copy(self) -> tuple[Stream, dict[str, Any]]:
         """Return a copy of the stream, and the other content of its file."""
         with self.lock:
-            place = Place(log=self.log_uid, position=self.position, record=self.board.record)
+            place = LogPlace(log=self.log_uid, position=self.position, record=self.board.record)
             return self.stream.copy(), {"serve": place.model_dump(mode="json")}
 
     def file(self, with_place: bool) -> bytes:
@@ -158,17 +148,21 @@ class Service:
             save(stream, path, extra=extra if with_place else None)
             return path.read_bytes()
 
+    def relearn(self, run: Run) -> list[Outcome]:
+        """Learn, or unlearn, the rows of log entries; return them with their predictions."""
+        if run.action == "unlearn":
+            self.stream.unlearn(run.rows)
+            return []
+        answers = self.stream.relearn(run.rows, run.joined)
+        for row, answer in zip(run.rows, answers, strict=True):
+            if "error" in answer:
+                logger.warning("%s: a row of the log: %s", answer["error"], row)
+        return self.outcomes(run.rows, answers, run.given)
+
     def replay(self, run: Run) -> None:
-        """Learn, or unlearn, the rows of log entries."""
+        """Go on with log entries."""
         with self.lock:
-            if run.action == "learn":
-                answers = self.stream.relearn(run.rows, run.joined)
-                for row, answer in zip(run.rows, answers, strict=True):
-                    if "error" in answer:
-                        logger.warning("%s: a row of the log: %s", answer["error"], row)
-                self.count(self.outcomes(run.rows, answers, run.given))
-            else:
-                self.stream.unlearn(run.rows)
+            self.count(self.relearn(run))
             self.position = run.position
 
     def outcomes(
@@ -182,17 +176,13 @@ class Service:
 
     def count(self, outcomes: Sequence[Outcome]) -> None:
         """Count errors and drift alarms; an exception here loses no learned row."""
-        record = self.board.record
-        before = record.n
+        record, monitor = self.board.record, self.stream.monitor
         try:
             self.board.add_outcomes(outcomes, self.stream.model.task != "classification")
-            monitor = self.stream.monitor
             if monitor is not None:
                 # It counts the errors it has seen; the last of them are those of these rows.
-                for k in monitor.alarms_[self._n_alarms :]:
-                    row = max(before + 1, record.n - (monitor.n_seen_ - 1 - k))
-                    record.add_alarm(row, time.time())
-                self._n_alarms = len(monitor.alarms_)
+                for k in monitor.alarms_[record.n_alarms :]:
+                    record.add_alarm(max(1, record.n - (monitor.n_seen_ - 1 - k)), time.time())
         except Exception:
             logger.exception("Errors of predictions were not counted.")
 

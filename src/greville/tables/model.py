@@ -838,18 +838,6 @@ class TableModel:
         answers.collect(parts, model.classes)
         return answers
 
-    def row_error(self, row: Row) -> str | None:
-        """Return why a row cannot be learned; None if it can, or while the columns may change."""
-        row = checked_row(row)
-        if self.first is not None or self._usual(row)[1] is not None:
-            return None
-        try:
-            rows = self._encoded(self._batch([row]))
-        except TableError as error:
-            return error.message.removeprefix("the row: ")
-        missing = None if rows.known[0] else f"the target {self.target!r} is missing"
-        return rows.wrong.get(0, missing)
-
     def target_error(self, row: Row) -> str | None:
         """Return why a row's target cannot be read like earlier targets; None if it can."""
         return self._target_of(row)[1] if self.has_schema else None

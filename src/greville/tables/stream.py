@@ -165,11 +165,6 @@ class Stream:
         """Rows whose target was there, and stands for a missing one, such as "nan"."""
         return self._newest.n_without_target
 
-    def row_error(self, row: Row) -> str | None:
-        """Describe what is wrong with a row to learn, if that shows before learning."""
-        kind, reason = self._kind(row)
-        return reason if kind == "wrong" else self._newest.row_error(row)
-
     def no_number(self, row: Row) -> str | None:
         """Describe a target that is no number, where all earlier targets were numbers.
 

@@ -14,19 +14,19 @@ import pytest
 
 import greville
 from greville.serve import (
-    Learner,
+    LearningService,
     Limits,
     Log,
     LogError,
     ServeError,
     ServeOptions,
     log_path,
-    open_learner,
+    open_learning,
 )
-from greville.serve import learner as learner_module
+from greville.serve import learning as learning_module
 from greville.serve.board import Board
-from greville.serve.learner import Work
-from greville.serve.refusals import RequestError
+from greville.serve.bodies import RequestError
+from greville.serve.learning import Work
 from greville.tables import RowErrors, Stream, TableModel
 
 from .rows import SETTINGS, inputs, offline, rows, same_model
@@ -34,7 +34,7 @@ from .rows import SETTINGS, inputs, offline, rows, same_model
 
 def opened(path, **wanted):
     wanted = {"target": "y", "settings": SETTINGS, **wanted}
-    learner, _ = open_learner(path, ServeOptions(**wanted))
+    learner, _ = open_learning(path, ServeOptions(**wanted))
     return learner
 
 
@@ -42,29 +42,29 @@ class Served:
     """An engine that runs; requests wait for their answers."""
 
     def __init__(self, path, **wanted):
-        self.learner = opened(path, **wanted)
-        self.learner.start()
-        while self.learner.published is None and self.learner.failure is None:
+        self.service = opened(path, **wanted)
+        self.service.start()
+        while self.service.published is None and self.service.failure is None:
             time.sleep(0.001)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *error):
-        self.learner.close()
+        self.service.close()
 
     def crash(self):
         """As if it were killed now: no snapshot at the end."""
-        self.learner.save = lambda *snapshot: None
+        self.service.save = lambda *snapshot: None
 
     def ask(self, action, some, **more):
-        return self.learner.submit(Work(action, some, **more)).result(60)
+        return self.service.submit(Work(action, some, **more)).result(60)
 
     def learn(self, some, **more):
         return self.ask("learn", some, **more)
 
     def predict(self, row):
-        (answer,) = self.learner.answering().answers([row])
+        (answer,) = self.service.answering().answers([row])
         return answer["prediction"]
 
 
@@ -101,10 +101,10 @@ def test_a_request_with_a_bad_row_changes_nothing(tmp_path):
             Work("learn", [{**some[0], "y": "much"}]),
             Work("learn", some[120:]),
         ]
-        with served.learner._changed:  # so that they come together
+        with served.service._changed:  # so that they come together
             done = [work.done for work in works]
-            served.learner._queue.extend(works)
-            served.learner._changed.notify()
+            served.service._queue.extend(works)
+            served.service._changed.notify()
         assert done[0].result(60)["learned"] == 40
         with pytest.raises(RequestError, match="Row 11: Column 'a' is infinite") as error:
             done[1].result(60)
@@ -125,7 +125,7 @@ def test_targets_come_late_out_of_order_twice_and_never(tmp_path):
         asked = [{**row, "id": f"r{k}"} for k, row in enumerate(some[50:55])]
         targets = [{"id": row["id"], "y": row.pop("y")} for row in asked]
         served.ask("keep", asked, predictions=[0.0] * 5)
-        assert served.learner.n_waiting == 5
+        assert served.service.n_waiting == 5
         with pytest.raises(RequestError, match="5 rows wait for their targets") as error:
             served.ask("keep", [{"id": "more", "a": 1.0}], predictions=[0.0])
         assert error.value.status == 429
@@ -133,16 +133,16 @@ def test_targets_come_late_out_of_order_twice_and_never(tmp_path):
         for target in (targets[3], targets[1], targets[0]):
             assert served.learn([target])["learned"] == 1
             assert served.learn([target]) == {"learned": 0, "repeated": 1, "position": 0} | {
-                "position": served.learner.position
+                "position": served.service.position
             }
         with pytest.raises(RequestError, match="was learned with the target") as error:
             served.learn([{"id": "r3", "y": 99.0}])
         assert error.value.status == 409
         with pytest.raises(RequestError, match='The row with the id "r9" does not wait'):
             served.learn([{"id": "r9", "y": 1.0}])
-        assert served.learner.n_waiting == 2
+        assert served.service.n_waiting == 2
         served.ask("keep", asked[3:4], predictions=[0.0])  # its target has come
-        assert served.learner.n_waiting == 2
+        assert served.service.n_waiting == 2
     found = logged(path)
     assert found[50:] == [{**asked[k], **targets[k]} for k in (3, 1, 0)]
     assert same_model(path, offline(found))
@@ -154,12 +154,12 @@ def test_rows_that_wait_survive_and_are_forgotten_in_time(tmp_path):
         served.learn(some)
         served.ask("keep", [{"id": 1, "a": 1.0, "b": 2.0, "kind": "x"}], predictions=[1.5])
     with Served(path) as served:
-        assert served.learner.n_waiting == 1
+        assert served.service.n_waiting == 1
         assert served.learn([{"id": 1, "y": 2.0}])["learned"] == 1
         served.ask("keep", [{"id": 2, "a": 1.0}], predictions=[1.5])
     with Served(path, keep=1e-9) as served:
-        served.learner.clean_up()  # the writer is idle
-        assert (served.learner.n_waiting, served.learner.forgotten) == (0, 1)
+        served.service.clean_up()  # the writer is idle
+        assert (served.service.n_waiting, served.service.forgotten) == (0, 1)
 
 
 def test_what_is_unlearned_was_never_there_also_after_a_crash(tmp_path):
@@ -173,7 +173,7 @@ def test_what_is_unlearned_was_never_there_also_after_a_crash(tmp_path):
             served.ask("unlearn", [{"id": 5}])
         served.learn(named[200:])
         assert served.learn([named[5]])["learned"] == 1  # again
-        assert served.learner.answering().model.n_rows == 298
+        assert served.service.answering().model.n_rows == 298
         served.crash()
     with Served(path):
         pass
@@ -279,10 +279,10 @@ def test_a_snapshot_that_fails_is_not_tried_at_once(tmp_path, monkeypatch, caplo
         raise OSError(28, "No space left on device")
 
     with Served(path, every=10) as served:
-        monkeypatch.setattr(learner_module, "save", full)
+        monkeypatch.setattr(learning_module, "save", full)
         for k in range(10):
             served.learn(rows(20, k))
-        assert served.learner.snapshot_failed
+        assert served.service.snapshot_failed
         assert len(tried) <= 2
         monkeypatch.undo()
     assert caplog.text.count("No space left") == len(tried)
@@ -297,7 +297,7 @@ def test_old_entries_are_deleted_if_that_is_wanted(tmp_path):
     assert logged(path) == rows(50)[-1:]
     with Served(path) as served:
         assert served.learn(rows(1))["position"] == 51
-        assert served.learner.answering().model.n_rows == 51
+        assert served.service.answering().model.n_rows == 51
 
 
 @pytest.mark.full
@@ -305,13 +305,13 @@ def test_a_disk_that_is_full_loses_nothing(tmp_path):
     path, some = tmp_path / "m.greville", rows(2030)
     with Served(path) as served:
         served.learn(some[:30])
-        (pages,) = served.learner.log._db.execute("PRAGMA page_count").fetchone()
-        served.learner.log._db.execute(f"PRAGMA max_page_count = {pages + 2}")
+        (pages,) = served.service.log._db.execute("PRAGMA page_count").fetchone()
+        served.service.log._db.execute(f"PRAGMA max_page_count = {pages + 2}")
         with pytest.raises(RequestError, match="The log cannot be written; nothing") as error:
             served.learn(some[30:])
         assert error.value.status == 503
-        assert (served.learner.log.position, served.learner.position) == (30, 30)
-        served.learner.log._db.execute("PRAGMA max_page_count = 1000000")
+        assert (served.service.log.position, served.service.position) == (30, 30)
+        served.service.log._db.execute("PRAGMA max_page_count = 1000000")
         assert served.learn(some[30:90])["position"] == 90
     assert same_model(path, offline(some[:90]))
 
@@ -329,32 +329,32 @@ def test_logs_and_models_that_do_not_belong_together(tmp_path):
     with pytest.raises(LogError, match="was served with is not there"):
         opened(path)
     assert not log_path(path).exists()
-    learner, said = open_learner(path, ServeOptions(new_log=True))
+    learner, said = open_learning(path, ServeOptions(new_log=True))
     learner.close()
     assert "another log, which is not here" in said[0]
     log_path(other).write_bytes(b"not a database, but long enough to look like one" * 100)
     with pytest.raises(LogError, match="cannot be used as a log"):
         opened(other)
     with pytest.raises(ServeError, match="there is no such file"):
-        open_learner(tmp_path / "none.greville", ServeOptions())
+        open_learning(tmp_path / "none.greville", ServeOptions())
     with pytest.raises(ServeError, match="it learns 'y', not 'z'"):
-        open_learner(path, ServeOptions(target="z"))
+        open_learning(path, ServeOptions(target="z"))
 
 
 def test_a_trained_model_and_a_checkpoint_go_on(tmp_path):
     path, some = tmp_path / "m.greville", rows(150)
     greville.save(TableModel("y", **SETTINGS).learn(greville_table(some[:100])), path)
     with Served(path, settings={}) as served:
-        assert served.learner.answering().model.n_rows == 100
+        assert served.service.answering().model.n_rows == 100
         served.learn(some[100:])
-        assert served.learner.answering().model.n_rows == 150
+        assert served.service.answering().model.n_rows == 150
     stream = Stream("y", "id", **SETTINGS)
     stream.answer(some[:100], 1, RowErrors())
     stream.answer([{"a": 1.0, "b": 1.0, "kind": "x", "id": "late"}], 101, RowErrors())
     checkpoint = tmp_path / "s.greville"
     greville.save(stream, checkpoint)
     with Served(checkpoint, settings={}) as served:
-        assert served.learner.n_waiting == 1
+        assert served.service.n_waiting == 1
         assert served.learn([{"id": "late", "y": 1.0}])["learned"] == 1
 
 
@@ -371,24 +371,24 @@ def test_what_is_only_looked_at_stops_nothing(tmp_path, monkeypatch):
         assert served.learn(rows(10, 1))["position"] == 20
         served.crash()
     with Served(path) as served:
-        assert served.learner.answering().model.n_rows == 20
+        assert served.service.answering().model.n_rows == 20
 
 
 def test_a_mistake_in_greville_is_answered_and_nothing_goes_on(tmp_path, monkeypatch, caplog):
     path = tmp_path / "m.greville"
     with Served(path) as served:
         served.learn(rows(10))
-        monkeypatch.setattr(Learner, "publish", lambda self: 1 / 0)
+        monkeypatch.setattr(LearningService, "publish", lambda self: 1 / 0)
         with pytest.raises(RequestError, match="a bug in greville") as error:
             served.learn(rows(10, 1))
         assert error.value.status == 500
-        served.learner._thread.join()
+        served.service._thread.join()
         with pytest.raises(RequestError, match="not served any more") as error:
             served.learn(rows(10, 1))
         assert error.value.status == 503
     monkeypatch.undo()
     with Served(path) as served:  # it was in the log
-        assert served.learner.answering().model.n_rows == 20
+        assert served.service.answering().model.n_rows == 20
 
 
 @pytest.mark.full
@@ -401,7 +401,7 @@ def test_a_link_has_the_log_of_its_model(tmp_path):
     with Served(link) as served:
         assert served.learn(rows(10, 1))["position"] == 20
     with Served(path) as served:
-        assert served.learner.answering().model.n_rows == 20
+        assert served.service.answering().model.n_rows == 20
 
 
 @pytest.mark.full
@@ -411,11 +411,11 @@ def test_errors_count_the_predictions_that_were_given_also_after_a_crash(tmp_pat
         served.learn(rows(20))
         served.ask("keep", [{"id": 1, "a": 1.0, "b": 1.0, "kind": "x"}], predictions=[1001.0])
         served.learn([{"id": 1, "y": 1.0}])
-        before = served.learner.board.record.model_dump()
+        before = served.service.board.record.model_dump()
         served.crash()
     assert max(before["recent"]) == 1000.0
     with Served(path) as served:
-        after = served.learner.board.record.model_dump()
+        after = served.service.board.record.model_dump()
     assert after["recent"] == pytest.approx(before["recent"])
     assert after["n"] == before["n"]
 

@@ -5,23 +5,22 @@ from __future__ import annotations
 import json
 import logging
 import os
-import re
 import threading
 import time
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..persistence import ModelFileError, save
-from ..tables import RowErrors, Stream, TableError
+from ..tables import RowErrors, TableError
 from .board import Outcome
-from .bodies import shown
+from .bodies import BUG, RequestError, naming_row, shown, unusable
 from .log import LOG_ERRORS, Log, Row
-from .options import ServeOptions
-from .refusals import BUG, RequestError, naming_row, unusable
+from .parameters import ServeOptions
 from .service import Service, Snapshot
 
 logger = logging.getLogger("greville.serve")
@@ -29,44 +28,19 @@ logger = logging.getLogger("greville.serve")
 # Rows of requests that share one transaction, if so many are there.
 _ROWS_AT_ONCE = 2048
 
-# Seconds between two looks at what is due while nothing comes, and between two clean-ups.
-_IDLE, _CLEAN_UP = 1.0, 60.0
+# Seconds between two looks at whether a snapshot is due, while nothing comes.
+_IDLE = 1.0
 
 _LONGEST_ID = 200  # characters
 
-# Where tables say that an error is; a request has its own rows.
-_WHERE = re.compile(r"standard input, row ([\d,]+)(?: to standard input, row [\d,]+)?: ", re.I)
+# Numbers in one order, and different ones among them, from which targets are taken to be sorted.
+_SORTED, _DIFFERENT = 100, 20
 
-# Steps in one direction, without one in the other, after which targets are taken to be sorted.
-_STEPS_OF_SORTED = 100
-
-_SORTED = (
-    "The last {:,} targets are in ascending or descending order. If rows are sorted by their "
+_WARNING = (
+    f"The last {_SORTED} targets are in ascending or descending order. If rows are sorted by their "
     "target and not by time, predictions that follow the last target are wrong: shuffle them, or "
     "start the server with --no-mix."
 )
-
-
-class TargetOrder:
-    """A check for sorted targets, which warns once for each sorted run."""
-
-    def __init__(self) -> None:
-        self.n = self._steps = self._direction = 0
-        self._last: float | None = None
-
-    def add(self, targets: Sequence[Any]) -> bool:
-        """Add a number; return whether the sorted run is now long enough for a warning."""
-        is_long = False
-        for target in targets:
-            is_number = isinstance(target, (int, float)) and not isinstance(target, bool)
-            last, self._last = self._last, target if is_number else None
-            step = 0 if last is None or not is_number else (target > last) - (target < last)
-            if not is_number or step * self._direction < 0:
-                self.n, self._steps, self._direction = int(is_number), 0, 0
-            self.n += is_number
-            self._steps, self._direction = self._steps + abs(step), step or self._direction
-            is_long = is_long or (step != 0 and self._steps == _STEPS_OF_SORTED)
-        return is_long
 
 
 @dataclass
@@ -90,7 +64,7 @@ class Entry(NamedTuple):
     given: Any = None
 
 
-class Learner(Service):
+class LearningService(Service):
     """A served model that learns: its stream, its log, and a thread.
 
     Parameters
@@ -103,6 +77,8 @@ class Learner(Service):
     options : ServeOptions
     """
 
+    snapshot_failed = False  # the last one
+
     def __init__(
         self, path: str | os.PathLike[str], snapshot: Snapshot, log: Log, options: ServeOptions
     ) -> None:
@@ -110,25 +86,23 @@ class Learner(Service):
         self.load(snapshot)
         self.log, self._options, self.log_uid = log, options, log.uid
         self.snapshot_at = os.path.getmtime(path)
-        self.snapshot_failed = False  # the last one
-        self._order = TargetOrder()
-        self._changed_rows: list[tuple[str, list[Row]]] = []  # of this group of requests
-        self._outcomes: list[Outcome] = []
-        self._is_half_done = False  # rows were learned of a request that is not done
+        self._tended_at = time.monotonic()  # a snapshot was due then
+        self._targets: deque[Any] = deque(maxlen=_SORTED)  # the last
+        self._order = 0  # of these
+        self._outcomes: list[Outcome] = []  # of this group of requests
         self._queue: deque[Work] = deque()
         self._changed = threading.Condition()
         self._closing = False
-        self._cleaned_at = time.monotonic()
         self._thread = threading.Thread(target=self._run, name=f"writer of {path}", daemon=True)
 
     # For those who ask, in any thread
 
     @property
-    def n_waiting(self) -> int:
+    def n_waiting(self) -> int:  # type: ignore[override]
         return self.log.n_waiting
 
     @property
-    def to_replay(self) -> int:
+    def to_replay(self) -> int:  # type: ignore[override]
         return 0 if self.published is not None else self.log.position - self.position
 
     def start(self) -> None:
@@ -164,29 +138,19 @@ class Learner(Service):
                 if self._closing:
                     return
             self.publish()
-            while True:
-                group = self._next_group()
+            while (group := self._next_group()) or not self._closing:
                 if group:
                     self._do(group)
-                elif self._closing:
-                    break
-                self._do_what_is_due()
-            if self.position > self.snapshot_position:
-                self.save()
-            self.clean_up()
+                self._tend()
+            self._tend(ends=True)
         except Exception as error:
             logger.exception("The writer of %s has stopped.", self.path)
-            self.fail(str(error))
+            with self._changed:
+                self.failure = f"The model is not served any more: {error}"
+            for work in self._queue:
+                work.done.set_exception(RequestError(503, self.failure))
         finally:
             self.log.close()
-
-    def fail(self, reason: str) -> None:
-        """Refuse all further requests, after an error."""
-        with self._changed:
-            self.failure = f"The model is not served any more: {reason}"
-            works, self._queue = list(self._queue), deque()
-        for work in works:
-            work.done.set_exception(RequestError(503, self.failure))
 
     def _next_group(self) -> list[Work]:
         """Return the waiting requests in order; an empty list when other work may be due."""
@@ -216,11 +180,23 @@ class Learner(Service):
 
     def _answers(self, group: list[Work]) -> list[Any]:
         """Return the answers, or exceptions, once the changes are on the disk."""
-        base, now = self.stream.copy(), time.time()
-        self._changed_rows, self._outcomes = [], []
+        base, now, answers = self.stream.copy(), time.time(), list[Any]()
+        self._outcomes = []
         try:
             with self.log.transaction():
-                answers = [self._answer(work, base, now) for work in group]
+                for work in group:
+                    lines = self.stream.lines
+                    try:
+                        with self.log.transaction():
+                            answers.append(self._act(work, now))
+                    except LOG_ERRORS:
+                        raise
+                    except Exception as error:
+                        answers.append(_refusal(error))
+                        if self.stream.lines > lines:  # some of its rows were learned
+                            self.stream = base.copy()
+                            for run in self.log.runs(self.position):
+                                self.relearn(run)
         except LOG_ERRORS as error:
             logger.error("%s: it cannot be written: %s", self.log.path, error)
             self.stream = base
@@ -232,31 +208,6 @@ class Learner(Service):
             self.publish()
         return answers
 
-    def _answer(self, work: Work, base: Stream, now: float) -> Any:
-        """Return the answer to a finished request, or the exception that undid all of it."""
-        self._is_half_done = False
-        try:
-            with self.log.transaction():
-                return self._act(work, now)
-        except LOG_ERRORS:
-            raise
-        except Exception as error:
-            if self._is_half_done:
-                self._restore(base)
-            if isinstance(error, RequestError):
-                return error
-            logger.error("A request failed.", exc_info=error)
-            return RequestError(500, BUG)
-
-    def _restore(self, base: Stream) -> None:
-        """Restore an earlier stream, and repeat all later requests except the last."""
-        self.stream = base.copy()
-        for action, rows in self._changed_rows:
-            if action == "learn":
-                self.stream.relearn(rows, [k > 0 for k in range(len(rows))])
-            else:
-                self.stream.unlearn(rows)
-
     # What requests ask for
 
     def _act(self, work: Work, now: float) -> Any:
@@ -264,15 +215,16 @@ class Learner(Service):
             for row, prediction in zip(work.rows, work.predictions, strict=True):
                 self._keep(row, prediction, now)
             return {}
-        known = None if work.key is None else self.log.answer_to(work.key)
-        if known is not None:
-            if known[0] == work.digest:
-                return known[1]
+        earlier = None if work.key is None else self.log.kept("request", work.key)
+        if earlier is not None:
+            if earlier[0] == work.digest:
+                return earlier[1]
             what = "The Idempotency-Key was used for another request; make a new one for each."
             raise RequestError(422, what, "Idempotency-Key")
         answer = (self._learn if work.action == "learn" else self._unlearn)(work.rows, now)
+        answer["position"] = self.log.position
         if work.key is not None:
-            self.log.remember(work.key, work.digest, answer, now)
+            self.log.keep("request", work.key, (work.digest, answer), now)
         return answer
 
     def _keep(self, row: Row, prediction: Any, now: float) -> None:
@@ -280,9 +232,9 @@ class Learner(Service):
         if id is None or self.log.learned(id) is not None:
             return  # its target has come already
         most = self._options.limits.waiting
-        if self.log.n_waiting >= most and self.log.kept(id) is None:
+        if self.log.n_waiting >= most and self.log.kept("row", id) is None:
             raise RequestError(429, f"{most:,} rows wait for their targets; send some.", self.id)
-        self.log.keep(id, row, prediction, now)
+        self.log.keep("row", id, (row, prediction), now)
 
     def _learn(self, rows: list[Row], now: float) -> dict[str, Any]:
         entries: list[Entry] = []
@@ -294,14 +246,13 @@ class Learner(Service):
                 entries.append(entry)
                 self.log.append("learn", request, entry.id, entry.row, now, entry.given)
         outcomes = self._learn_entries(entries, rows) if entries else []
-        n, position = len(entries), self.log.position
-        answer: dict[str, Any] = {"learned": n, "repeated": len(rows) - n, "position": position}
-        is_sorted = self._order.add([entry.row[self.target] for entry in entries])
-        if is_sorted and self.stream.follows and self.stream.model.task != "classification":
-            answer["warning"] = _SORTED.format(self._order.n)
-            logger.warning("%s", answer["warning"])
+        answer: dict[str, Any] = {"learned": len(entries), "repeated": len(rows) - len(entries)}
+        self._targets.extend(entry.row[self.target] for entry in entries)
+        before, self._order = self._order, _order_of(self._targets)
+        if self._order not in (0, before) and self.stream.follows:
+            answer["warning"] = _WARNING
+            logger.warning("%s", _WARNING)
         self._outcomes += outcomes
-        self._changed_rows.append(("learn", [entry.row for entry in entries]))
         return answer
 
     def _entry(self, number: int, row: Row) -> Entry | None:
@@ -309,15 +260,15 @@ class Learner(Service):
         target, id = self._target_of(row), id_text(row, self.id)
         if id is None:
             return Entry(number, None, row)
-        known = self.log.learned(id)
-        if known is not None:
-            if known[self.target] == target:
+        learned = self.log.learned(id)
+        if learned is not None:
+            if learned[self.target] == target:
                 return None
-            what = f"was learned with the target {shown(known[self.target])}; unlearn it first"
+            what = f"was learned with the target {shown(learned[self.target])}; unlearn it first"
             raise self._wrong_id(row, what, 409)
-        kept = self.log.kept(id)
+        kept = self.log.kept("row", id)
         if kept is not None:
-            self.log.drop_kept(id)
+            self.log.drop_kept("row", id)
             return Entry(number, id, {**kept[0], **row}, kept[1])
         if row.keys() <= {self.id, self.target}:
             raise self._wrong_id(row, "does not wait for its target; send the whole row")
@@ -338,12 +289,10 @@ class Learner(Service):
         """Learn rows; return their earlier predictions, or raise a RequestError."""
         stream, without_target = self.stream, self.stream.n_without_target
         for entry in entries:
-            reason = stream.row_error(entry.row) if len(entries) == 1 else None
-            reason = reason or stream.no_number(entry.row)
+            reason = stream.no_number(entry.row)
             if reason is not None:
                 with naming_row(rows, entry.number):
                     raise unusable(reason, entry.row)
-        self._is_half_done = True
         whole = [entry.row for entry in entries]
         answers = stream.answer(whole, stream.lines + 1, RowErrors(skip=True), together=True)
         for entry, answer in zip(entries, answers, strict=True):
@@ -361,31 +310,29 @@ class Learner(Service):
         for k, row in enumerate(rows):
             with naming_row(rows, k):
                 id = id_text(row, self.id)
-                known = None if id is None else self.log.learned(id)
+                learned = None if id is None else self.log.learned(id)
                 if id is None:
                     self._target_of(row)
-                elif known is None:
+                elif learned is None:
                     raise self._wrong_id(row, "was not learned, or is unlearned already")
-            whole.append(known or row)
+            whole.append(learned or row)
             self.log.append("unlearn", request, id, whole[-1], now)
         try:
             self.stream.unlearn(whole)
         except TableError as error:
-            where = r"Row \1: " if len(rows) > 1 else ""
-            fields = {name: None for row in whole for name in row}
-            raise unusable(_WHERE.sub(where, error.message), fields) from error
-        self._changed_rows.append(("unlearn", whole))
-        return {"unlearned": len(whole), "position": self.log.position}
+            raise unusable(error.message, {name: None for row in whole for name in row}) from error
+        return {"unlearned": len(whole)}
 
     # Snapshots
 
-    def _do_what_is_due(self) -> None:
-        new, age = self.position - self.snapshot_position, time.time() - self.snapshot_at
-        are_many = new >= self._options.every and not self.snapshot_failed
-        if new and (are_many or age >= self._options.every_seconds):
-            self.save()
-        if time.monotonic() - self._cleaned_at >= _CLEAN_UP:
-            self._cleaned_at = time.monotonic()
+    def _tend(self, ends: bool = False) -> None:
+        """Write a snapshot and tidy the log, if that is due."""
+        new, options = self.position - self.snapshot_position, self._options
+        are_many = new >= options.every and not self.snapshot_failed
+        if ends or are_many or time.monotonic() - self._tended_at >= options.every_seconds:
+            self._tended_at = time.monotonic()
+            if new:
+                self.save()
             self.clean_up()
 
     def save(self) -> None:
@@ -393,13 +340,13 @@ class Learner(Service):
         stream, extra = self.copy()
         try:
             save(stream, self.path, extra=extra)
-            self.snapshot_position, self.snapshot_failed = self.position, False
+            self.snapshot_position, self.snapshot_at = self.position, time.time()
+            self.snapshot_failed = False
         except Exception as error:
             is_bug = not isinstance(error, (OSError, ModelFileError))
             text = "%s; the log has all that was learned."
             logger.error(text, str(error).rstrip("."), exc_info=is_bug)
             self.snapshot_failed = True
-        self.snapshot_at = time.time()
 
     def clean_up(self) -> None:
         """Drop old rows and keys, and erase unlearned rows from the log."""
@@ -408,8 +355,6 @@ class Learner(Service):
             with self.log.transaction():
                 self.forgotten += self.log.forget(now - self._options.keep)
                 erased = self.log.erase_unlearned(self.snapshot_position)
-                if erased:
-                    self.log.drop_bases()  # they have learned those rows
                 old = keep_log is not None and now - self.log.last_base_at() > keep_log / 2
                 if erased or (old and not self.snapshot_failed):
                     content = self.path.read_bytes()
@@ -418,6 +363,21 @@ class Learner(Service):
                     self.log.trim(now - keep_log)
         except (OSError, *LOG_ERRORS) as error:
             logger.error("%s: it cannot be written: %s", self.log.path, error)
+
+
+def _refusal(error: Exception) -> RequestError:
+    if isinstance(error, RequestError):
+        return error
+    logger.error("A request failed.", exc_info=error)
+    return RequestError(500, BUG)
+
+
+def _order_of(targets: Sequence[Any]) -> int:
+    """Return 1 for many targets that rise, -1 for many that fall, and 0 for all others."""
+    if len(targets) < _SORTED or not all(type(target) in (int, float) for target in targets):
+        return 0
+    rises, falls = (all(sign * (b - a) >= 0 for a, b in pairwise(targets)) for sign in (1, -1))
+    return rises - falls if len(set(targets)) >= _DIFFERENT else 0
 
 
 def id_text(row: Row, name: str) -> str | None:

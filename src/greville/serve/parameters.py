@@ -13,9 +13,9 @@ class ServeError(ValueError):
 
     Examples
     --------
-    >>> from greville.serve import Address, ServeError
+    >>> from greville.serve import ServeError, ServerAddress
     >>> try:
-    ...     Address(host="0.0.0.0")
+    ...     ServerAddress(host="0.0.0.0")
     ... except ServeError:
     ...     print("others could use it: it needs a token")
     others could use it: it needs a token
@@ -42,7 +42,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Address:
+class ServerAddress:
     """The address of a server, and the rules for who may use it.
 
     Attributes
@@ -59,8 +59,8 @@ class Address:
 
     Examples
     --------
-    >>> from greville.serve import Address
-    >>> Address(host="0.0.0.0", token="secret", origins=("https://example.org/",)).origins
+    >>> from greville.serve import ServerAddress
+    >>> ServerAddress(host="0.0.0.0", token="secret", origins=("https://example.org/",)).origins
     ('https://example.org',)
     """
 
@@ -98,7 +98,7 @@ class ServeOptions:
     ----------
     target : the column to predict, of a new model
     settings : other parameters of a new `TableModel`
-    given : those of them that a model which is there must have too
+        that a model which is there must have too
     id : the field that names rows; None for that of the file, or "id"
     follow : whether a new stream mixes predictions with what the last targets say
     new_log : whether to go on without a log that is not there
@@ -117,7 +117,6 @@ class ServeOptions:
 
     target: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
-    given: dict[str, Any] = field(default_factory=dict)
     id: str | None = None
     follow: bool = True
     new_log: bool = False
