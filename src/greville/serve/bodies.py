@@ -111,10 +111,11 @@ def _validated(adapter: TypeAdapter[Any], content: bytes, name: str) -> Any:
     except ValidationError as error:
         wrong, *_ = error.errors(include_url=False, include_context=False)
     if wrong["type"] == "json_invalid":
-        raise RequestError(400, f"{name} cannot be read: {wrong['msg']}.")
-    place = list(wrong["loc"])
+        reason = wrong["msg"].removeprefix("Invalid JSON: ")
+        raise RequestError(400, f"{name} cannot be read as JSON: {reason}.")
+    place = wrong["loc"]
     if place and isinstance(place[0], int):
-        name = f"Row {place.pop(0) + 1:,}"
+        name, place = f"Row {place[0] + 1:,}", place[1:]
     if not place:
         raise RequestError(400, f"{name} is not a JSON object with a field for each column.")
     field, value = str(place[0]), wrong["input"]
