@@ -258,7 +258,7 @@ def test_layers(rng, activation, dtype, bias):
     for x, target in zip(X[:50], y[:50], strict=True):
         model.learn_one(x, target)
     assert is_live(model)
-    assert model._live._predict is not None  # in one call
+    assert model._live._arrays.has_layer  # in one call
     got = np.array([model.predict_one(x) for x in X])
     assert got.dtype == dtype
     limit = 1e-9 if dtype == np.float64 else 2e-3
@@ -276,7 +276,7 @@ def test_units_with_activations_of_their_own(rng, dtype):
     for x, target in zip(X[:50], y[:50], strict=True):
         model.learn_one(x, target)
     assert is_live(model)
-    assert model._live._predict is not None  # in one call
+    assert model._live._arrays.has_layer  # in one call
     got = np.array([model.predict_one(x) for x in X])
     limit = 1e-9 if dtype == np.float64 else 2e-3
     assert relative_error(got, model.predict(X)) < limit
@@ -377,7 +377,9 @@ def test_a_numba_that_does_not_work(rng, monkeypatch, error):
     assert model.n_samples_seen_ == 102
 
 
-@pytest.mark.parametrize("only", [None, "predict", "learn_number", "learn_targets", "snapshot"])
+@pytest.mark.parametrize(
+    "only", [None, "predict_outputs", "learn_number", "learn_outputs", "snapshot"]
+)
 def test_a_compiler_that_does_not_work(rng, monkeypatch, only):
     monkeypatch.setattr(loading._Process, "loaded", {})
     compiles = loading._compile
@@ -615,10 +617,10 @@ def test_an_interrupt_while_it_is_filled(rng, where):
     learn(model, H[1000:1010], Y[1000:1010])
     real, calls = InPlace._fill, []
 
-    def interrupted(self, room):
+    def interrupted(self, room, layer):
         calls.append(1)
         if where == "after":
-            real(self, room)
+            real(self, room, layer)
         raise KeyboardInterrupt
 
     k = 1010

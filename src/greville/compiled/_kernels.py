@@ -38,6 +38,7 @@ LARGEST_SQUARE = 9  # up to which squares are numbers that can be learned
 PREDICTED = 10  # whether the last prediction was for the row q, after all rows
 MIX_COUNT = 11  # of the mixture: rows that count, and what is left of that after the next
 MIX_DECAY = 12
+LAYER = 13  # where the layer's array begins, behind the end; 0 where rows are activations
 HEADER = 16
 
 # The header of a member
@@ -606,13 +607,14 @@ def _activate(layer, x):
 
 
 @_part
-def _write(layer, x, into, M):
+def _write(work, x, into, M):
     """Write a row's activations, or the row without a layer; False if kernels refuse the row."""
-    if layer.shape[0] == 0:
+    if work[LAYER] == 0:
         if x.shape[0] != M:
             return False
         _copy(x, into, M)
         return True
+    layer = work[int(work[LAYER]) :]
     if not _activate(layer, x):
         return False
     _copy(layer[_layer_places(int(layer[N_INPUTS]), M).h :], into, M)
@@ -627,43 +629,53 @@ def _sizes(work):
 
 
 @_part
-def _learn_input(work, layer, x, M, L, at):
+def _learn_input(work, x, M, L, at):
     """Learn a row of inputs, of which the targets are written already."""
     if work[N_ROWS] >= work[LIMIT] or work[TOO_LONG] > 0:
         return FULL
     n = int(work[N_ROWS]) if work[ROOM] > 0 else 0
-    if not _write(layer, x, work[at.rows + n * (M + L) :], M):
+    if not _write(work, x, work[at.rows + n * (M + L) :], M):
         return UNUSUAL
     return _learn(work, M, L, at)
 
 
-# What is called from Python: rows may have any strides, and may be read-only. `layer` is empty
-# where rows are activations.
+# What is called from Python: rows may have any strides, and may be read-only.
 
 
-def predict(work, layer, out, x):
+@_part
+def _predict_input(work, x, M, L, at):
+    """Predict one row; return the first output, NaN if kernels cannot predict."""
+    return _predict(work, M, L, at) if _write(work, x, work[at.q :], M) else nan
+
+
+def predict_number(work, x):
+    """Predict the one output for a row; NaN if kernels cannot."""
+    M, L, at = _sizes(work)
+    return _predict_input(work, x, M, L, at)
+
+
+def predict_outputs(work, out, x):
     """Predict one row into `out`; return the first output, NaN if kernels cannot predict."""
     M, L, at = _sizes(work)
-    if not _write(layer, x, work[at.q :], M) or isnan(_predict(work, M, L, at)):
-        return nan
+    first = _predict_input(work, x, M, L, at)
     _copy(work[at.out :], out, out.shape[0])
-    return work[at.out]
+    return first
 
 
-def learn_number(work, layer, x, y):
+def learn_number(work, x, y):
     """Learn one row with its target."""
     M, L, at = _sizes(work)
     work[at.y] = y
-    return _learn_input(work, layer, x, M, L, at)
+    return _learn_input(work, x, M, L, at)
 
 
-def learn_targets(work, layer, x, y):
+def learn_outputs(work, x, y):
     """Learn one row with its targets."""
     M, L, at = _sizes(work)
     if y.shape[0] != L:
         return UNUSUAL
     _copy(y, work[at.y :], L)
-    return _learn_input(work, layer, x, M, L, at)
+    return _learn_input(work, x, M, L, at)
 
 
 def snapshot(work, into):
@@ -684,8 +696,9 @@ def signature(name: str, dtype: str) -> Any:
     number = getattr(types, dtype)
     row = types.Array(number, 1, "A", readonly=True)
     return {
-        "predict": types.float64(_WORK, _WORK, _WORK, row),
-        "learn_number": types.int64(_WORK, _WORK, row, types.float64),
-        "learn_targets": types.int64(_WORK, _WORK, row, row),
+        "predict_number": types.float64(_WORK, row),
+        "predict_outputs": types.float64(_WORK, _WORK, row),
+        "learn_number": types.int64(_WORK, row, types.float64),
+        "learn_outputs": types.int64(_WORK, row, row),
         "snapshot": types.int64(_WORK, _WORK),
     }[name]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from math import isnan, nan
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from ..backend import Array
-from ..compiled import Kernels, Unavailable
+from ..compiled import Kernels
 from ..devices import is_tensor
 from ..layers import SpanLayer, matrix_of
 from ..solvers import NEVER, InPlace
@@ -54,27 +53,9 @@ class LiveRows:
             return None
         single, n_seen = fitted.targets.n_outputs == 1, fitted.n_seen
         limit = NEVER if fitted.calibration is None else rows_until_bound(n_seen)
-        arrays = InPlace.start(fitted.solver, single=single, limit=limit)
+        layer = partial(_layer_of, fitted.hidden)
+        arrays = InPlace.start(fitted.solver, single=single, limit=limit, layer=layer)
         return None if arrays is None else cls(fitted, arrays)
-
-    @cached_property
-    def _layer(self) -> Array | None:
-        return _layer_of(self._arrays.kernels, self._hidden)
-
-    @cached_property
-    def _predict(self) -> Any:
-        return self._kernel("predict")
-
-    @cached_property
-    def _learn(self) -> Any:
-        return self._kernel("learn")
-
-    def _kernel(self, name: str) -> Any:
-        """Return the named kernel for rows of inputs; None if kernels cannot compute the layer."""
-        try:
-            return None if self._layer is None else self._arrays.kernel(name, self._layer)
-        except Unavailable:
-            return None
 
     @property
     def n_seen(self) -> int:
@@ -116,16 +97,11 @@ class LiveRows:
 
     def outputs(self, x: Any) -> Any:
         """Predict the outputs for one row, one output as a number; None if kernels cannot."""
-        value: Any = nan
-        out = None if self._arrays.single else np.empty(self._targets.n_outputs)
-        if self._predict is not None:
-            try:
-                value = self._predict(x) if out is None else self._predict(out, x)
-            except self._arrays.kernels.refusals:  # not an array of this dtype
-                value = nan
-        if isnan(value):
-            return self._arrays.predicted(self._hidden.activations_one(x))
-        return value if out is None else out
+        arrays = self._arrays
+        if not arrays.has_layer:
+            return arrays.outputs(self._hidden.activations_one(x))
+        output = arrays.outputs(x)
+        return arrays.outputs(self._checked(x)) if output is None else output
 
     def learned(self, x: Any, y: Any) -> int:
         """Learn one row; return 0, 1 if ε or a floor is due after the row, -1 if kernels cannot."""
@@ -143,17 +119,18 @@ class LiveRows:
             return status
 
     def _learned(self, x: Any, target: Any) -> int:
-        if self._learn is not None:
-            try:
-                status = int(self._learn(x, target))
-            except self._arrays.kernels.refusals:  # not an array of this dtype
-                status = -1
-            if status >= 0:
-                return status
-        return self._arrays.learned(self._hidden.activations_one(x), target)
+        arrays = self._arrays
+        if not arrays.has_layer:
+            return arrays.learned(self._hidden.activations_one(x), target)
+        status = arrays.learned(x, target)
+        return status if status >= 0 else arrays.learned(self._checked(x), target)
+
+    def _checked(self, x: Any) -> Array:
+        """A row that is perhaps no array of the dtype of the kernels as such an array."""
+        return np.asarray(self._hidden.checked_one(x), self._hidden.dtype)
 
 
-def _layer_of(kernels: Kernels, hidden: HiddenMap) -> Array | None:
+def _layer_of(hidden: HiddenMap, kernels: Kernels) -> Array | None:
     """Return the layer as an array for the kernels; None if kernels cannot compute the layer."""
     layout, matrix = kernels.layout, matrix_of(hidden.layer)
     if matrix is None or hidden.n_direct or matrix.weights.size > _MOST_WEIGHTS:

@@ -7,6 +7,7 @@ makes a value of them again, for everything else. Both ways give the same model,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from math import isnan
 from typing import Any, NamedTuple
@@ -33,8 +34,6 @@ _ROOM, _FEWEST_OF_ROOM = 1 << 17, 512
 
 # Longer than any row that is learned; its square is a number.
 _LONGEST = 1e150
-
-_NO_LAYER = _NO_OUT = np.empty(0)
 
 
 class Learned(NamedTuple):
@@ -74,18 +73,29 @@ class InPlace:
         Whether predictions and targets are numbers, not arrays.
     limit : int
         How many rows may be learned here; another `InPlace` learns the next.
+    layer : ndarray, optional
+        The layer of which rows are the inputs, as the kernels have it; without it they are
+        activations.
     """
 
     # Rows learned without kernels after another method has learned: it may be called again soon.
     rows_between_changes = 128
 
     def __init__(
-        self, fitted: Any, members: Any, kernels: Kernels, *, single: bool, limit: int
+        self,
+        fitted: Any,
+        members: Any,
+        kernels: Kernels,
+        *,
+        single: bool,
+        limit: int,
+        layer: Array | None,
     ) -> None:
         self.start_value = self._last = fitted
         self.kernels = kernels
         self.number = fitted.dtype.type
-        self.single = single
+        self.single, self.has_layer = single, layer is not None
+        self._ending = "number" if single else "outputs"  # of the names of kernels
         self._members = members
         self._event = fitted.rows_until_event()
         self._mixture: Mixture | None = getattr(fitted, "mixture", None)
@@ -93,32 +103,30 @@ class InPlace:
         self._lock = new_lock()
         M, L = fitted.shape.n_hidden, fitted.n_outputs
         has_root = members[0].root is not None
-        room = max(_FEWEST_OF_ROOM, _ROOM // (M + L)) if has_root else 0
-        self._due = min(self._event, room if has_root else NEVER, limit)
+        self._due = min(self._event, limit)
+        if has_root:
+            self._due = min(self._due, max(_FEWEST_OF_ROOM, _ROOM // (M + L)))
+        room = self._due if has_root else 0
         self._at = kernels.layout.places(M, L, len(members), room)
-        self._fill(room)
+        self._fill(room, layer)
 
     @derived
     def _predict(self) -> Any:
-        return self.kernel("predict", _NO_LAYER)
+        return partial(getattr(self.kernels, f"predict_{self._ending}"), self.array)
 
     @derived
     def _learn(self) -> Any:
-        return self.kernel("learn", _NO_LAYER)
-
-    def kernel(self, name: str, layer: Array) -> Any:
-        """The kernel "predict" or "learn" for rows that a layer takes.
-
-        Where predictions are arrays, "predict" takes one that it writes them to before the row.
-        """
-        if name == "learn":
-            learn = self.kernels.learn_number if self.single else self.kernels.learn_targets
-            return partial(learn, self.array, layer)
-        arguments = (_NO_OUT,) if self.single else ()
-        return partial(self.kernels.predict, self.array, layer, *arguments)
+        return partial(getattr(self.kernels, f"learn_{self._ending}"), self.array)
 
     @classmethod
-    def start(cls, fitted: Any, *, single: bool, limit: int = NEVER) -> InPlace | None:
+    def start(
+        cls,
+        fitted: Any,
+        *,
+        single: bool,
+        limit: int = NEVER,
+        layer: Callable[[Kernels], Array | None] | None = None,
+    ) -> InPlace | None:
         """Fill arrays from a learned value; None if kernels cannot learn rows for this value."""
         shape = fitted.shape
         if not shape.backend.has_kernels:
@@ -129,15 +137,18 @@ class InPlace:
         if not all(map(_fits, members)):
             return None
         kernels = load(shape.dtype)
-        return (
-            None if kernels is None else cls(fitted, members, kernels, single=single, limit=limit)
-        )
+        if kernels is None:
+            return None
+        made = None if layer is None else layer(kernels)
+        return cls(fitted, members, kernels, single=single, limit=limit, layer=made)
 
     # From a value to arrays
 
-    def _fill(self, room: int) -> None:
+    def _fill(self, room: int, layer: Array | None) -> None:
         layout, at, start = self.kernels.layout, self._at, self.start_value
-        self.array = array = _aligned(at.end)
+        self.array = array = _aligned(at.end + (0 if layer is None else len(layer)))
+        if layer is not None:
+            array[layout.LAYER], array[at.end :] = at.end, layer
         array[layout.N_HIDDEN], array[layout.N_OUTPUTS] = start.shape.n_hidden, start.n_outputs
         array[layout.N_MEMBERS], array[layout.ROOM] = len(self._members), room
         array[layout.LARGEST_SQUARE] = largest_square(start.dtype)
@@ -249,21 +260,21 @@ class InPlace:
 
     # Single rows, for any thread
 
-    def predicted(self, h: Any) -> Any:
-        """The prediction for one row; None where kernels cannot predict it."""
+    def outputs(self, x: Any) -> Any:
+        """The outputs for one row, one of them as a number; None where kernels cannot predict."""
         try:
             if self.single:
-                value = self._predict(h)
-                return self.number(value) if value == value else None  # noqa: PLR0124 - not NaN
+                value = self._predict(x)
+                return value if value == value else None  # noqa: PLR0124 - not NaN
             out = np.empty(self.start_value.n_outputs)
-            return None if isnan(self._predict(out, h)) else out.astype(self.number)
+            return None if isnan(self._predict(out, x)) else out
         except self.kernels.refusals:  # not an array of this dtype
             return None
 
-    def learned(self, h: Any, y: Any) -> int:
+    def learned(self, x: Any, y: Any) -> int:
         """Learn one row; return 0, 1 if ε, a floor or larger arrays are due, < 0 on refusal."""
         try:
-            status: int = self._learn(h, y)
+            status: int = self._learn(x, y)
         except self.kernels.refusals:  # as above, or not a number
             return -1
         return status

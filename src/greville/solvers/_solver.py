@@ -289,8 +289,8 @@ class Solver(
             What ``predict([x])[0]`` gives, to rounding.
         """
         live = self._live
-        predicted = None if live is None else live.predicted(x)
-        return self._predict_checked_row(live, x) if predicted is None else predicted
+        output = None if live is None else live.outputs(x)
+        return self._predict_checked_row(live, x) if output is None else live.number(output)
 
     def _predict_checked_row(self, live: InPlace | None, x: Any) -> Any:
         """Check a row that kernels refused, and predict it."""
@@ -303,8 +303,10 @@ class Solver(
             return self.predict(x[None])[0]
         if live is None and worth_loading():
             live = self.started_live(wait=False)
-        predicted = None if live is None else live.predicted(x)
-        return self._shaped(self.fitted_.predict(x[None]))[0] if predicted is None else predicted
+        output = None if live is None else live.outputs(x)
+        if live is None or output is None:
+            return self._shaped(self.fitted_.predict(x[None]))[0]
+        return live.number(output)
 
     @available_if(_can("online"))
     def prequential(
