@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 from types import MethodType
 from typing import Any
@@ -36,7 +35,10 @@ def regularises(solver: Solver) -> bool:
     return getattr(solver, "epsilon", None) == "auto" or isinstance(solver, OpiumLight)
 
 
-_named = cache(registry.make)  # every use of a method asks
+@cache  # every use of a method asks
+def _named(solver: str) -> Any:
+    """A solver by name; the name of what is none."""
+    return registry.make(solver) if solver in registry.names() else solver
 
 
 class _Available:
@@ -53,9 +55,9 @@ class _Available:
         if estimator is None:
             return self._method
         solver = estimator.solver
-        with suppress(KeyError):  # no such name
-            solver = _named(solver) if isinstance(solver, str) else solver
-        if isinstance(solver, Solver) and not getattr(solver.capabilities, self._capability):
+        solver = _named(solver) if isinstance(solver, str) else solver
+        capabilities = getattr(solver, "capabilities", None)
+        if capabilities is not None and not getattr(capabilities, self._capability):
             name = self._method.__name__
             raise AttributeError(f"{name}: {type(solver).__name__} {self._otherwise}")
         return MethodType(self._method, estimator)

@@ -87,7 +87,8 @@ class LiveRows:
 
     def predicted(self, x: Any) -> Any:
         """The prediction for one row; None where kernels cannot predict it."""
-        output = self.outputs(x)
+        output = self._arrays.outputs(x) if self._arrays.has_layer else None
+        output = self.outputs(x) if output is None else output
         return None if output is None else self._targets.decode_one(output)
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 from ..backend import Array
@@ -11,6 +12,9 @@ from ._forgetting import FadingState
 from ._memories import MemoriesState
 from ._solver import Capabilities, Solver, checked_epsilon
 from ._stored import stored_solver
+
+_FADING = Capabilities(tells_spread=True, chooses_epsilon=True)
+_OF_MEMORIES = replace(_FADING, adds=True, removes=True)
 
 
 @stored_solver(
@@ -119,8 +123,7 @@ class DynamicOpium(Solver):
     @property
     def capabilities(self) -> Capabilities:  # type: ignore[override]
         """A memory of all rows can add and remove rows; one that fades cannot."""
-        adds = isinstance(self.alpha, str)
-        return Capabilities(adds=adds, removes=adds, tells_spread=True, chooses_epsilon=True)
+        return _OF_MEMORIES if isinstance(self.alpha, str) else _FADING
 
     def settings(self) -> dict[str, Any]:
         settings = checked_epsilon(self.epsilon, self.intercept)
