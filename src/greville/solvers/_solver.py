@@ -289,8 +289,11 @@ class Solver(
             What ``predict([x])[0]`` gives, to rounding.
         """
         live = self._live
-        output = None if live is None else live.outputs(x)
-        return self._predict_checked_row(live, x) if output is None else live.number(output)
+        if live is not None:
+            output = live.outputs(x)
+            if output is not None:
+                return live.number(output)
+        return self._predict_checked_row(live, x)
 
     def _predict_checked_row(self, live: InPlace | None, x: Any) -> Any:
         """Check a row that kernels refused, and predict it."""
