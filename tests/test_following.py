@@ -12,7 +12,16 @@ def rms(errors):
 
 
 def followed(predicted, y):
-    return Follower().record(predicted, y)[1]
+    return record(predicted, y)[1]
+
+
+def record(predicted, y, std=None):
+    """A follower after some rows, and what it predicted before each."""
+    follower, found = Follower(), []
+    for k, (p, target) in enumerate(zip(predicted, y, strict=True)):
+        found.append(follower.predict(p, *([] if std is None else [std[k]])))
+        follower = follower.learn(p, target)
+    return follower, np.array(found)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -72,7 +81,7 @@ def test_the_five_predictions_by_hand():
 
 def test_predictions_are_clipped_to_what_was_seen(rng):
     y = rng.uniform(0, 1, size=200)
-    follower, _ = Follower().record(y, y)  # the model is right, and trusted
+    follower, _ = record(y, y)  # the model is right, and trusted
     assert follower.predict(100.0) == pytest.approx(
         follower.high + 0.15 * (follower.high - follower.low)
     )
@@ -86,41 +95,16 @@ def test_a_trained_model_is_trusted_at_once():
     assert new.predict(2.0) < 1.2
 
 
-def test_cuts_change_no_bit(rng):
-    y = np.cumsum(rng.normal(size=300))
-    predicted, std = y + rng.normal(size=300), np.full(300, 0.5)
-    whole, want, spread = Follower().record(predicted, y, std)
-    follower, parts = Follower(), []
-    for cut in np.array_split(np.arange(300), 7):
-        follower, *found = follower.record(predicted[cut], y[cut], std[cut])
-        parts.append(found)
-    assert follower == whole
-    assert np.array_equal(np.concatenate([p for p, _ in parts]), want)
-    assert np.array_equal(np.concatenate([s for _, s in parts]), spread)
-    assert np.isfinite(spread).all()
-
-
-def test_wrong_arguments():
-    with pytest.raises(ValueError, match="predicted: got shape"):
-        Follower().record([1.0, 2.0], [1.0])
-    with pytest.raises(ValueError, match="y: contains NaN"):
-        Follower().record([1.0, 2.0], [1.0, np.nan])
-
-
 def test_weights_in_numbers_of_python(rng):
     squares, prior = rng.uniform(size=4), rng.normal(size=4)
     want = Mixture(squares[:, None], 7.0, 0.9, prior).weights()
     np.testing.assert_allclose(weights_for_one_output(prior, squares, 7.0), want, rtol=1e-12)
 
 
-def test_large_numbers_and_lengths_that_do_not_fit_are_refused():
-    _, followed, std = Follower().record([0, 1e140, 1, 2], [0, -1e140, 1, 2], [1, 1, 1, 1])
-    assert np.isfinite(followed).all()
-    assert not np.isnan(std).any()
-    with pytest.raises(ValueError, match="y: contains NaN, infinity or numbers beyond"):
-        Follower().record([0.0, 0.0], [1.7e308, 1.0])
-    with pytest.raises(ValueError, match="std"):
-        Follower().record([1.0, 1.0], [0.0, 1.0], std=[1.0])
+def test_large_numbers_give_numbers():
+    _, found = record([0, 1e140, 1, 2], [0, -1e140, 1, 2], [1, 1, 1, 1])
+    assert np.isfinite(found[:, 0]).all()
+    assert not np.isnan(found).any()
 
 
 def test_a_guess_of_the_model_counts_as_no_error():

@@ -10,17 +10,15 @@ much better than the model alone where the level wanders, or labels stay.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import exp, inf, isfinite, log, sqrt
 from typing import Annotated, Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from .fields import count, each, finite, flag, json, require, stored
+from .fields import Kind, count, each, finite, flag, nothing, require, stored, text
 from .mixture import weights_for_one_output
-from .validation import check_length
 
 Array = NDArray[Any]
 Numbers = tuple[float, ...]
@@ -101,10 +99,12 @@ class Follower:
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(500, 2))
     >>> y = X[:, 0] + np.cumsum(0.1 * rng.normal(size=500))  # the level wanders
-    >>> predicted = ELMRegressor(random_state=0).prequential(X, y)
-    >>> follower, followed = Follower().record(predicted, y)
-    >>> errors = [np.sqrt(np.mean((y - p)[100:] ** 2)) for p in (predicted, followed)]
-    >>> bool(errors[1] < 0.5 * errors[0])
+    >>> follower, errors = Follower(), []
+    >>> for p, target in zip(ELMRegressor(random_state=0).prequential(X, y), y):
+    ...     errors.append([target - p, target - follower.predict(p)])
+    ...     follower = follower.learn(p, target)
+    >>> alone, followed = np.sqrt(np.mean(np.square(errors)[100:], axis=0))
+    >>> bool(followed < 0.5 * alone)
     True
     """
 
@@ -189,51 +189,6 @@ class Follower:
             _DECAY * self.weight + 1.0,
         )
 
-    def record(
-        self, predicted: ArrayLike, y: ArrayLike, std: ArrayLike | None = None
-    ) -> tuple[Any, ...]:
-        """Predict every target before it is learned, and learn them all.
-
-        Parameters
-        ----------
-        predicted : array-like of shape (n_samples,)
-            What a model predicted for each row before it learned it, as `prequential` returns it.
-        y : array-like of shape (n_samples,)
-        std : array-like of shape (n_samples,), optional
-            The standard deviations of `predicted`.
-
-        Returns
-        -------
-        follower : Follower
-            After all targets.
-        followed : ndarray of shape (n_samples,)
-        std : ndarray of shape (n_samples,)
-            Only if `std` is given.
-        """
-        model, targets = (np.asarray(A, np.float64) for A in (predicted, y))
-        for name, A in (("predicted", model), ("y", targets)):
-            if A.ndim != 1 or len(A) != len(targets):
-                raise ValueError(
-                    f"{name}: got shape {A.shape} for {len(targets)} targets; pass one number for "
-                    "each row, and outputs one by one."
-                )
-        if not (np.abs(targets) < _LARGEST_TARGET).all():
-            raise ValueError(
-                f"y: contains NaN, infinity or numbers beyond {_LARGEST_TARGET:g}; leave out rows "
-                "without a target, and use other units."
-            )
-        if std is not None:
-            check_length("std", len(np.atleast_1d(std)), len(targets))
-        spreads = [None] * len(model) if std is None else np.asarray(std, np.float64).tolist()
-        follower, predictions = self, []
-        for p, t, s in zip(model.tolist(), targets.tolist(), spreads, strict=True):
-            predictions.append(follower.predict(p, s))
-            follower = follower.learn(p, t)
-        if std is None:
-            return follower, np.array(predictions, np.float64)
-        both = np.array(predictions, np.float64).reshape(-1, 2)
-        return follower, both[:, 0], both[:, 1]
-
     def _experts(self, predicted: float, since: Follower | None = None) -> list[float]:
         """The five predictions, clipped; those from the last targets as of `since`."""
         model = predicted if isfinite(predicted) else self.mean
@@ -274,13 +229,15 @@ _LOG_PRIOR_OF_LABELS = (0.0, -_LIKELIER, -_LIKELIER)
 
 def _check_labels(follower: LabelFollower) -> None:
     labels, losses = follower.labels, follower.losses
-    fits = isinstance(labels, list) and all(isinstance(pair, list) for pair in labels)
-    fits = fits and all(
-        len(pair) == 2 and isinstance(pair[1], int) and pair[1] > 0 for pair in labels
-    )
-    fits = fits and follower.last < max(1, len(labels))
-    fits = fits and len(losses) == len(_LOG_PRIOR_OF_LABELS)
+    require(not labels or follower.last in labels, "a follower has no last label")
+    fits = len(losses) == len(_LOG_PRIOR_OF_LABELS)
     require(fits and min(*losses, follower.stays, follower.weight) >= 0, "a follower has no labels")
+
+
+_COUNTS = Kind(
+    "how often each label came",
+    lambda value: type(value) is dict and all(type(n) is int and n > 0 for n in value.values()),
+)
 
 
 @stored(check=_check_labels)
@@ -295,10 +252,9 @@ class LabelFollower:
 
     Attributes
     ----------
-    labels : list of [label, int]
-        Those that came, and how often.
-    last : int
-        The place of the last.
+    labels : dict
+        How often each label came.
+    last : label
     stays, weight : float
         How many of the last hundred labels or so were that before them, and of how many.
     losses : tuple of float
@@ -315,16 +271,16 @@ class LabelFollower:
     True
     """
 
-    labels: Annotated[Any, json] = ()
-    last: Annotated[int, count] = 0
+    labels: Annotated[dict[Any, int], _COUNTS] = field(default_factory=dict)
+    last: Annotated[Any, nothing | text | flag | finite] = None
     stays: Annotated[float, finite] = 0.0
     weight: Annotated[float, finite] = 0.0
     losses: Annotated[Numbers, each(finite, tuple)] = (0.0,) * len(_LOG_PRIOR_OF_LABELS)
 
-    @property
+    @cached_property
     def n(self) -> int:
         """Number of labels so far."""
-        return sum(n for _, n in self.labels)
+        return sum(self.labels.values())
 
     def predict(self, classes: Sequence[Any], proba: Sequence[float]) -> list[float]:
         """The probabilities of some classes for the next row.
@@ -337,13 +293,13 @@ class LabelFollower:
         """
         if not self.weight or len(self.labels) > _MOST_LABELS:
             return list(proba)
-        weights = self._weights
+        own, stay, move = self._weights
         parts = zip(*self._experts(classes, proba), strict=True)
-        return [sum([w * p for w, p in zip(weights, part, strict=True)]) for part in parts]
+        return [own * p + stay * q + move * r for p, q, r in parts]
 
     def meet(self, target: Any) -> LabelFollower:
         """Learn a label for which the model could only guess, without the error of that guess."""
-        return self._counting(target, self)
+        return self._counted(target, self, self.losses)
 
     def learn(
         self,
@@ -363,58 +319,45 @@ class LabelFollower:
             What was known when the row had to be predicted, if other labels came together with
             this one. Otherwise history that is sorted by its labels would make them all stay.
         """
-        since = self if since is None else since
-        new = self._counting(target, since)
-        if not since.labels or target not in classes or len(self.labels) > _MOST_LABELS:
-            return new
-        place = classes.index(target)
-        experts = since._experts(classes, proba)
-        errors = [sum([p * p for p in each]) - 2 * each[place] + 1 for each in experts]
-        losses = [_DECAY * loss + e for loss, e in zip(self.losses, errors, strict=True)]
-        return replace(new, losses=tuple(losses))
+        since, losses = self if since is None else since, self.losses
+        if since.labels and target in classes and len(self.labels) <= _MOST_LABELS:
+            place = classes.index(target)
+            experts = since._experts(classes, proba)
+            errors = [sum([p * p for p in each]) - 2 * each[place] + 1 for each in experts]
+            losses = tuple([_DECAY * loss + e for loss, e in zip(losses, errors, strict=True)])
+        return self._counted(target, since, losses)
 
-    def _counting(self, target: Any, since: LabelFollower) -> LabelFollower:
+    def _counted(self, target: Any, since: LabelFollower, losses: Numbers) -> LabelFollower:
         """Count one more label; `since` is the follower with the label before it."""
-        labels, place = (
-            [*self.labels],
-            next(
-                (k for k, (label, _) in enumerate(self.labels) if label == target), len(self.labels)
-            ),
-        )
-        if place == len(labels):
-            labels.append([target, 1])
-        else:
-            labels[place] = [target, labels[place][1] + 1]
+        labels = {**self.labels, target: self.labels.get(target, 0) + 1}
         if not since.labels:
-            return replace(self, labels=labels, last=place)
-        stays = _DECAY * self.stays + (since.labels[since.last][0] == target)
-        weight = _DECAY * self.weight + 1.0
-        return replace(self, labels=labels, last=place, stays=stays, weight=weight)
+            return LabelFollower(labels, target, self.stays, self.weight, losses)
+        stays = _DECAY * self.stays + (since.last == target)
+        return LabelFollower(labels, target, stays, _DECAY * self.weight + 1.0, losses)
 
-    def _experts(self, classes: Sequence[Any], proba: Sequence[float]) -> list[list[float]]:
-        """The three predictions, each with a sum of one; kept, as they are needed twice."""
-        said, experts = vars(self).get("_last_experts", (None, None))
-        if said is not proba:
-            experts = self._experts_now(classes, proba)
-            vars(self)["_last_experts"] = proba, experts
-        return experts
-
-    def _experts_now(self, classes: Sequence[Any], proba: Sequence[float]) -> list[list[float]]:
-        known = dict(self.labels)
-        n, last = sum(known.values()), self.labels[self.last][0]
-        often = [(known.get(label, 0) + 1.0) / (n + len(classes)) for label in classes]
-        usual = (known[last] + 1.0) / (n + len(classes))
-        stay = (self.stays + usual) / (self.weight + 1.0)
-        change = (1.0 - stay) / max(1.0 - usual, 1e-9)
-        factors = [stay / usual if label == last else change for label in classes]
-        staying = [f * p for f, p in zip(factors, often, strict=True)]
+    def _experts(
+        self, classes: Sequence[Any], proba: Sequence[float]
+    ) -> tuple[Sequence[float], Sequence[float], Sequence[float]]:
+        """The three predictions, each with a sum of one."""
+        before, staying, factors = vars(self).get("_staying", (None, (), ()))
+        if before is not classes:  # two of these follow only from the labels so far
+            total = self.n + len(classes)
+            usual = (self.labels[self.last] + 1.0) / total
+            stay = (self.stays + usual) / (self.weight + 1.0)
+            change = (1.0 - stay) / max(1.0 - usual, 1e-9)
+            factors = [stay / usual if label == self.last else change for label in classes]
+            often = [(self.labels.get(label, 0) + 1.0) / total for label in classes]
+            staying = [f * p for f, p in zip(factors, often, strict=True)]
+            vars(self)["_staying"] = classes, staying, factors
         moved = [f * p for f, p in zip(factors, proba, strict=True)]
-        total = max(sum(moved), 1e-300)
-        return [list(proba), staying, [p / total for p in moved]]
+        scale = 1.0 / max(sum(moved), 1e-300)
+        return proba, staying, [scale * p for p in moved]
 
     @cached_property
     def _weights(self) -> list[float]:
         """Return the weight of each prediction."""
         logs = [p - loss for p, loss in zip(_LOG_PRIOR_OF_LABELS, self.losses, strict=True)]
-        weights = [exp(each - max(logs)) for each in logs]
-        return [each / sum(weights) for each in weights]
+        top = max(logs)
+        weights = [exp(each - top) for each in logs]
+        total = sum(weights)
+        return [each / total for each in weights]

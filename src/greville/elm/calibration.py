@@ -9,6 +9,7 @@ that with the least log loss on scores that a row got before it was learned, or 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from math import exp
 from typing import Annotated, Any
 
 import numpy as np
@@ -154,6 +155,14 @@ def log_losses(scores: Array, labels: Array, weight: Array | None = None) -> Arr
         each = np.log(odds) - np.multiply.outer(_SHARPNESS, own[some] - top[some, 0])
         losses += np.minimum(each, _FAR) @ weight[some]
     return losses
+
+
+def probabilities_of_one(scores: list[float], sharpness: float) -> list[float]:
+    """What `probabilities` gives for one row, in numbers of Python: faster for a few classes."""
+    top = max(scores)
+    weights = [exp(max(sharpness * (score - top), -_FAR)) for score in scores]
+    total = sum(weights)
+    return [weight / total for weight in weights]
 
 
 def probabilities(scores: Array, sharpness: Any) -> Array:

@@ -282,7 +282,7 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         if live is None or outputs is None:
             return self.predict_proba(np.asarray(x)[None])[0]
         targets = live.start_value.targets
-        return targets.probabilities(np.reshape(outputs, (1, -1)), live.sharpness)[0]
+        return targets.probabilities_of_one(np.atleast_1d(outputs), live.sharpness)
 
     def _answered(self, X: Any, method: str) -> Any:
         fitted, (scores,) = self._predicted(X, on_device=method == "predict")

@@ -16,7 +16,7 @@ from ..backend import Array
 from ..devices import on_host
 from ..fields import array, count, floating, nothing, require, stored
 from ..validation import check_number, naming
-from .calibration import log_losses, probabilities
+from .calibration import log_losses, probabilities, probabilities_of_one
 from .examples import LABELS
 from .targets import Targets
 from .units import Scaling
@@ -56,6 +56,10 @@ class LabelTargets(Targets):
     decide: Any
     margins: Any
     probabilities: Any
+
+    def probabilities_of_one(self, scores: Array, sharpness: float) -> Any:
+        """Return the probabilities for the scores of one row."""
+        return self.probabilities(np.reshape(scores, (1, -1)), sharpness)[0]
 
     def are_usual(self, y: Any) -> bool:
         """Whether y is an array of known labels, of the same kind as the classes."""
@@ -154,6 +158,9 @@ class ClassTargets(LabelTargets):
 
     def probabilities(self, scores: Array, sharpness: Any) -> Array:
         return probabilities(scores, sharpness)
+
+    def probabilities_of_one(self, scores: Array, sharpness: float) -> Array:
+        return np.array(probabilities_of_one(scores.tolist(), sharpness), self.dtype)
 
     def log_losses(self, scores: Array, y: Array, weight: Array | None) -> Array:
         return log_losses(scores, index_of(self.classes, y), weight)

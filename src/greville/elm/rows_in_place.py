@@ -115,7 +115,9 @@ class LiveRows:
             scores = self.outputs(x)
             status = self._learned(x, target)
             if status >= 0 and scores is not None:
-                losses = self._targets.log_losses(np.atleast_1d(scores)[None], [y], None)
+                losses = self._targets.log_losses(
+                    np.atleast_1d(scores)[None], np.asarray([y]), None
+                )
                 self._losses = self._losses + losses
             return status
 
