@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from ..fields import choice, finite, require, stored
@@ -119,13 +119,14 @@ FORMS = {
 }
 
 # A number with whatever is around it: a sign, a currency, digits with marks, a unit.
-_BEFORE = r"(?:=\")?(?:[~≈]|ca\. ?|[<>≤≥]=?)? ?"
-_POWER = r"(?:[eEdD](?P<e>[-+]?[0-9]{1,3})| ?[x×*·] ?10\^?(?P<p>[-+]?[0-9]{1,3}))?"
-_OFF = r"(?: ?(?:±|\+/-) ?[0-9.,]+)?"
 _MONEY = "|".join(map(re.escape, (*_CODES, *_CURRENCIES)))
 _SHAPE = re.compile(
-    rf"{_BEFORE}\(?[-+]? ?(?P<before>{_MONEY})? ?[-+]?\(?(?P<body>[0-9.,' ]*[0-9]){_POWER}{_OFF}"
-    rf"(?P<after>[.,]?| ?(?:[^\W\d_]|[%‰°]|{_MONEY})[^0-9()]{{0,19}}?)\)?\)?-?\"?"
+    r"(?:=\")?(?:[~≈]|ca\. ?|[<>≤≥]=?)? ?(?P<open>\(?)(?P<sign>[-+]?) ?"
+    rf"(?P<before>{_MONEY})? ?(?P<sign2>[-+]?)(?P<open2>\(?)(?P<body>[0-9.,' ]*[0-9][.,]?)"
+    r"(?:[eEdD](?P<e>[-+]?[0-9]{1,3})| ?[x×*·] ?10\^?(?P<p>[-+]?[0-9]{1,3}))?"
+    r"(?: ?(?:±|\+/-) ?[0-9.,]+)?"
+    rf"(?P<after>| ?(?:[^\W\d_]|[%‰°]|{_MONEY})[^0-9()]{{0,19}}?)"
+    r"(?P<close>\)?\)?)(?P<minus>-?)\"?"
 )
 
 
@@ -164,42 +165,30 @@ class Numerals:
         return not (self.thousands or self.unit or self.form) and self.decimal == "."
 
     @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        """A regular expression of all that can be read."""
-        decimal, mark, unit = map(re.escape, (self.decimal, self.thousands, self.unit))
+    def _body(self) -> re.Pattern[str]:
+        """A regular expression of the digits and marks of a number."""
+        decimal, mark = map(re.escape, (self.decimal, self.thousands))
         whole = rf"[1-9][0-9]{{0,2}}(?:{mark}[0-9]{{3}})+|[0-9]+" if mark else "[0-9]+"
         if self.thousands == ",":  # 12,34,567, as in India
             whole += "|[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3}"
-        body = rf"(?:(?:{whole})(?:{decimal}[0-9]*)?|{decimal}[0-9]+)"
-        unit = unit or "$^"  # nothing
-        words = sorted((w for w in _MULTIPLES if w != self.unit), key=len, reverse=True)
-        words = [w for w in words if w not in _OF_MONEY or _is_currency(self.unit)]
-        multiple = "|".join(re.escape(w) + r"\b" * w[-1].isalpha() for w in words)
-        return re.compile(
-            rf"{_BEFORE}(?P<open>\(?)(?P<sign>[-+]?) ?(?P<unit>(?:{unit})?) ?(?P<sign2>[-+]?)"
-            rf"(?P<open2>\(?)(?P<body>{body}){_POWER}{_OFF}"
-            rf"(?: ?(?P<multiple>{multiple}))?(?: ?(?P<behind>{unit}))?"
-            r"(?P<close>\)?\)?)(?P<minus>-?)\"?"
-        )
+        return re.compile(rf"(?:{whole})(?:{decimal}[0-9]*)?|{decimal}[0-9]+")
 
     def number(self, text: str) -> float | None:
         """Convert a text without surrounding spaces to a number; None if the text is no number."""
         if self.form in FORMS:
             return FORMS[self.form].number(text)
-        matched = self._pattern.fullmatch(text) if len(text) <= _LONGEST else None
-        if matched is None:
+        shape = _shape(text)
+        if shape is None or not self._body.fullmatch(shape.body):
             return None
-        part = matched.groupdict("")
-        opened, units = part["open"] + part["open2"], bool(part["unit"]) + bool(part["behind"])
-        minus = [part["sign"], part["sign2"], part["minus"], "-" * bool(opened)].count("-")
-        if minus > 1 or units > 1 or len(opened) != len(part["close"]):
+        multiple, behind = _multiple_and_unit(shape, self.unit)
+        unit = shape.before or behind
+        if (shape.before and behind) or unit not in ("", self.unit):
             return None
-        body = part["body"].replace(self.thousands, "").replace(self.decimal, ".")
-        number = float(f"{body}e{part['e'] or part['p'] or 0}")
-        number *= _MULTIPLES.get(part["multiple"], 1.0)
-        if number and not units and self.unit and not _is_currency(self.unit):
+        body = shape.body.replace(self.thousands, "").replace(self.decimal, ".")
+        number = float(f"{body}e{shape.power}") * multiple
+        if number and self.unit and not (unit or _is_currency(self.unit)):
             return None
-        return -number if minus else number
+        return -number if shape.negative else number
 
     def description(self) -> str:
         """Describe how numbers are written; "" for numbers as programs write them."""
@@ -231,35 +220,43 @@ class Reading(NamedTuple):
 
 
 class _Shape(NamedTuple):
-    """The parts of a text that may be a number: its digits, and the units on both sides."""
+    """The parts of a text that may be a number: its digits, and what stands on both sides."""
 
     body: str
+    power: str
     before: str
-    unit: str
-    n: int
+    after: str
+    negative: bool
 
 
-def _shapes(texts: Texts) -> list[_Shape]:
-    """The parts of the values that may be numbers."""
-    shapes = []
-    for text, n in zip(texts.distinct, texts.counts.tolist(), strict=True):
-        match = _SHAPE.fullmatch(text) if len(text) <= _LONGEST else None
-        if match is not None:
-            before = match["before"] or ""
-            shapes.append(_Shape(match["body"].strip(), before, _unit(before, match["after"]), n))
-    return shapes
+@lru_cache(1 << 14)
+def _shape(text: str) -> _Shape | None:
+    """The parts of a text that may be a number; None for other text."""
+    match = _SHAPE.fullmatch(text) if len(text) <= _LONGEST else None
+    if match is None:
+        return None
+    part = match.groupdict("")
+    opened = part["open"] + part["open2"]
+    minus = [part["sign"], part["sign2"], part["minus"], "-" * bool(opened)].count("-")
+    if minus > 1 or len(opened) != len(part["close"]):
+        return None
+    power = part["e"] or part["p"] or "0"
+    return _Shape(part["body"].strip(), power, part["before"], part["after"], minus == 1)
 
 
-def _unit(before: str, after: str) -> str:
-    """The unit behind a number, without a word that multiplies it."""
-    first, _, rest = after.strip().partition(" ")
-    money = bool(before) or _is_currency(rest)
-    is_unit = first in _OF_MONEY or (after.startswith(" ") and first in _WITHOUT_BLANK)
+def _multiple_and_unit(shape: _Shape, usual: str = "") -> tuple[float, str]:
+    """What a word behind a number multiplies it by, and its unit; `usual` is the column's unit."""
+    after = shape.after.strip(" .,")
+    first, _, rest = shape.after.strip().partition(" ")
+    if usual and usual == after:
+        return 1.0, after
+    money = bool(shape.before) or _is_currency(rest) or _is_currency(usual)
+    is_unit = first in _OF_MONEY or (shape.after[:1] == " " and first in _WITHOUT_BLANK)
     if first in _MULTIPLES and (money or not is_unit):
-        return rest
+        return _MULTIPLES[first], rest
     if first[:1] in _MULTIPLES and _is_currency(first[1:]):
-        return first[1:]
-    return after.strip(" .,")
+        return _MULTIPLES[first[:1]], first[1:]
+    return 1.0, after
 
 
 def find_numerals(
@@ -275,15 +272,19 @@ def find_numerals(
     decimal, thousands : str, optional
         The marks that were given.
     """
-    shapes = _shapes(texts)
-    if texts.n - sum(each.n for each in shapes) > most_wrong:
+    shapes = [
+        (shape, shape.before or _multiple_and_unit(shape)[1], n)
+        for shape, n in zip(map(_shape, texts.distinct), texts.counts.tolist(), strict=True)
+        if shape is not None
+    ]
+    if texts.n - sum(n for _, _, n in shapes) > most_wrong:
         return None
     weights: Counter[str] = Counter()
-    for each in shapes:
-        weights[each.before or each.unit] += each.n
+    for _, unit, n in shapes:
+        weights[unit] += n
     unit = max(weights, key=lambda u: (bool(u), weights[u]), default="")
-    numbers = {each.body for each in shapes if (each.before or each.unit) == unit}
-    marks = {mark for mark in ".,' " if any(mark in each.body for each in shapes)}
+    numbers = {shape.body for shape, its_unit, _ in shapes if its_unit == unit}
+    marks = {mark for mark in ".,' " if any(mark in shape.body for shape, _, _ in shapes)}
     ways = [
         Numerals(point, mark, unit, "marked")
         for point in ([decimal] if decimal else DECIMALS if marks & set(DECIMALS) else ".")
@@ -298,7 +299,11 @@ def find_numerals(
         return None
     if len(best) > 1 and any(map(_NEVER_MARKED.search, texts.distinct)):
         best = [each for each in best if not each.numerals.thousands] or best
-    if len(best) > 1 and (thousands or _always_three_digits(shapes, unit, marks)):
+    plain = sum(n for shape, _, n in shapes if shape.body.isdecimal())
+    marked = sum(n for _, _, n in shapes) - plain
+    # Of commas before three digits some would end with a zero, and of money none is decimal.
+    always = "," in marks and marked >= _MARKED and plain >= _UNMARKED
+    if len(best) > 1 and (thousands or always or _is_currency(unit)):
         best = [each for each in best if each.numerals.thousands] or best
     best.sort(key=lambda each: each.numerals.decimal != ".")
     return best[0]._replace(other=best[1].numerals if len(best) > 1 else None)
@@ -315,18 +320,6 @@ def usual_decimal(numerals: Iterable[Numerals]) -> str | None:
     marks = {(each.decimal, each.thousands) for each in numerals if each.form not in FORMS}
     decimal = any(decimal == "," for decimal, _ in marks)
     return "," if decimal and not any(thousands == "," for _, thousands in marks) else None
-
-
-def _always_three_digits(shapes: Sequence[_Shape], unit: str, marks: set[str]) -> bool:
-    """Whether marks before three digits are between thousands: decimals would be rounded off.
-
-    That is so of money, and of commas where numbers up to 999 have none.
-    """
-    if _is_currency(unit):
-        return True
-    plain = sum(each.n for each in shapes if each.body.isdecimal())
-    marked = sum(each.n for each in shapes) - plain
-    return "," in marks and marked >= _MARKED and plain >= _UNMARKED
 
 
 def _is_currency(unit: str) -> bool:
