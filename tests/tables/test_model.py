@@ -76,15 +76,6 @@ def test_first_rows_in_two_formats(tmp_path):
     np.testing.assert_allclose(model.predict(table), want.predict(table), rtol=1e-8)
 
 
-def test_sorted_categories_are_all_seen():
-    """Also those after the largest power of two."""
-    kinds = ["a"] * 70 + ["b"] * 25 + ["c"] * 25
-    y = [{"a": 0.0, "b": 9.0, "c": -9.0}[k] for k in kinds]
-    model = TableModel("y", task="regression").learn(pa.table({"kind": kinds, "y": y}))
-    got = model.predict(pa.table({"kind": ["a", "b", "c"]}))
-    np.testing.assert_allclose(got, [0, 9, -9], atol=0.2)
-
-
 def test_columns_that_come_later_are_no_part_of_the_table():
     one, two = houses(40), houses(40, seed=1).append_column("new", pa.array(range(40)))
     model = TableModel("price").learn(one).learn(two).settle()
@@ -107,16 +98,6 @@ def test_wide_and_long_text_in_the_first_rows_fits_into_a_file(tmp_path):
         each.learn(essay)
     assert again.settle().schema.columns == model.settle().schema.columns
     assert np.array_equal(again.predict(essay), model.predict(essay))
-
-
-@pytest.mark.parametrize("solver", ["opium", "dynamic", "sliding", "light", "greville"])
-def test_every_solver(solver, tmp_path):
-    table = houses()
-    model = TableModel("price", solver=solver).learn(table)
-    greville.save(model, tmp_path / "m")
-    again = greville.load(tmp_path / "m")
-    assert np.array_equal(again.predict(table), model.predict(table))
-    assert np.isfinite(model.predict(table)).all()
 
 
 def test_merging_and_unlearning(few_first):
@@ -151,16 +132,6 @@ def test_an_error_leaves_everything_as_it_was(few_first):
                 method([*_as_batches(good), *_as_batches(bad)])
         assert np.array_equal(model.predict(good), before)
         assert model.n_rows == n
-
-
-def test_the_row_is_named_far_into_a_file(tmp_path):
-    lines = [f"{i},{i % 7}" for i in range(1, 12_001)]
-    lines[11_320] = "oops,1"
-    path = tmp_path / "long.csv"
-    path.write_text("x,y\n" + "\n".join(lines) + "\n")
-    model = TableModel("y", task="regression", hidden=20)
-    with pytest.raises(TableError, match=r"long.csv, line 11,322: column 'x' .* got 'oops'; fix"):
-        model.learn(rows_of(path))
 
 
 @pytest.mark.parametrize("columns", [["area"], ["area", "city"]])

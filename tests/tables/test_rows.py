@@ -191,7 +191,7 @@ def test_late_targets_of_rows_in_the_same_burst():
 
 
 def test_values_that_come_late_one_by_one(few_first):
-    """As with tables: they are learned from their first row on, and unknown ones are a mean."""
+    """As with tables: learned from their first row on; unknown ones are the most common one."""
     rows = [{"x": i / 50, "k": "ab"[i % 2], "y": i / 50 + (i % 2)} for i in range(80)]
     rows += [{"x": i / 50, "k": "cab"[i % 3], "y": i / 50 + 9 * (i % 3 == 0)} for i in range(40)]
     single, whole = (TableModel("y", task="regression") for _ in range(2))

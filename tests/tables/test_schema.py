@@ -12,7 +12,7 @@ from greville.tables._values import Values
 from greville.tables.numerals import Numerals
 from greville.tables.schema import Schema
 
-from ..houses import houses, rows_of
+from ..houses import rows_of
 
 HOSTILE_NUMERALS = (
     {"decimal": "x"},
@@ -90,13 +90,6 @@ def test_a_slip_in_a_column_of_numbers_is_a_slip():
     model.settle(row_errors)
     assert (model.n_rows, row_errors.count) == (99, 1)
     assert model.schema.columns[0].kind == "number"
-
-
-def test_codes_can_be_names():
-    table = pa.table({"code": [1, 2, 3, 4] * 25, "y": [0.0, 1.0, 0.0, 5.0] * 25})
-    model = TableModel("y", categorical=["code"]).learn(table).settle()
-    assert model.schema.inputs == [f"code = {i}" for i in range(1, 5)]
-    np.testing.assert_allclose(model.predict(table)[:4], [0, 1, 0, 5], atol=0.1)
 
 
 def test_names_are_the_same_however_they_are_written():
@@ -196,25 +189,3 @@ def test_what_the_target_is(values, task, kept):
         told = TableModel("y", task=other)
         told.learn(pa.table({"x": rng.normal(size=n), "y": values})).settle()
         assert told.task == other
-
-
-def test_labels_come_back_as_they_were():
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=100)
-    for labels in ([7, 9], ["no", "yes"], [False, True]):
-        y = [labels[int(v > 0)] for v in x]
-        model = TableModel("y").learn(pa.table({"x": x, "y": y}))
-        assert (model.predict(pa.table({"x": [-1.0, 1.0]})) == labels).all()
-
-
-def test_rows_without_a_target_are_left_out():
-    table = houses(100)
-    some = table.set_column(5, "price", pa.array([None, *table.column("price").to_pylist()[1:]]))
-    model = TableModel("price").learn(some).settle()
-    assert (model.n_rows, model.n_without_target) == (99, 1)
-
-
-def test_a_target_that_is_different_in_every_row():
-    table = pa.table({"x": range(60), "y": [f"a{i}" for i in range(60)]})
-    with pytest.raises(TableError, match="in 60 rows, which are no numbers, such as 'a0'"):
-        TableModel("y").learn(table).settle()

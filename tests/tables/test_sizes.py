@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import greville
-from greville import ELMClassifier, ELMRegressor, RandomLayer, TableLayer
-from greville.tables import TableClassifier, TableModel, TableRegressor
+from greville import ELMRegressor, RandomLayer, TableLayer
+from greville.tables import TableModel, TableRegressor
 
 from ..runner import run
 
@@ -41,13 +41,6 @@ def test_rows_without_a_target_do_not_count(rng):
     whole = TableModel("y", task="regression").learn(X.assign(y=y)).settle()
     some = TableModel("y", task="regression").learn(X.assign(y=y)[:60]).settle()
     assert whole.estimator.hidden_.n_hidden_ == some.estimator.hidden_.n_hidden_ == 200
-
-
-def test_labels(rng):
-    X, y = table(rng, 800)
-    labels = np.where(y > 1.5, "high", "low")
-    size = ELMClassifier(random_state=0).fit(X.to_numpy(), labels).hidden_.n_hidden_
-    assert TableClassifier().fit(X, labels).model_.estimator.hidden_.n_hidden_ == size == 800
 
 
 def test_numbers_and_other_solvers_are_as_they_were(rng):
