@@ -6,19 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypedDict
 
+from .. import fields
 from ..devices import check_device
 from ..elm import ELMClassifier, ELMRegressor, hidden_size, regularises, stream_size
-from ..fields import (
-    choice,
-    count,
-    declaration_of,
-    json,
-    nothing,
-    number,
-    stored,
-    text,
-    within,
-)
 from ..solvers import Opium, registry
 from .batch import TableError
 from .dates import check_format
@@ -35,8 +25,8 @@ ROWS_OF_UNITS = 256
 # Settings that name columns.
 NAMING_COLUMNS = ("features", "ignore", "categorical", "number", "text", "fold")
 
-_HIDDEN = choice("auto", "inputs", "stream") | within(1, 100_001, whole=True)
-_SOLVER_SETTING = nothing | choice("auto") | number
+_HIDDEN = fields.choice("auto", "inputs", "stream") | fields.within(1, 100_001, whole=True)
+_SOLVER_SETTING = fields.nothing | fields.choice("auto") | fields.number
 
 # The most units of hidden="inputs", and of "auto" with a solver that does not choose epsilon.
 _MOST_UNITS = 1000
@@ -75,24 +65,24 @@ class ModelParameters(Parameters, total=False):
     seed: int
 
 
-@stored(derived=("device",))
+@fields.stored(derived=("device",))
 @dataclass(frozen=True, kw_only=True)
 class Settings(Hints):
     """The settings of a `TableModel`, which says what they are."""
 
-    target: Annotated[str, text]
-    task: Annotated[str, choice("auto", "numbers", REGRESSION, CLASSIFICATION)] = "auto"
+    target: Annotated[str, fields.text]
+    task: Annotated[str, fields.choice("auto", "numbers", REGRESSION, CLASSIFICATION)] = "auto"
     hidden: Annotated[Any, _HIDDEN] = "auto"
-    solver: Annotated[str, text] = "opium"
+    solver: Annotated[str, fields.text] = "opium"
     alpha: Annotated[Any, _SOLVER_SETTING] = None
     epsilon: Annotated[Any, _SOLVER_SETTING] = None
-    window: Annotated[int | None, nothing | count] = None
-    class_weight: Annotated[Any, json] = None
-    seed: Annotated[int, within(0, 2**32, whole=True)] = 0
+    window: Annotated[int | None, fields.nothing | fields.count] = None
+    class_weight: Annotated[Any, fields.json] = None
+    seed: Annotated[int, fields.within(0, 2**32, whole=True)] = 0
     device: str | None = None
 
     def __post_init__(self) -> None:
-        declared = declaration_of(Settings)
+        declared = fields.declaration_of(Settings)
         assert declared is not None
         for key, kind in declared.kinds.items():
             value = getattr(self, key)

@@ -14,24 +14,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
+from .. import fields
 from ..devices import received_on_host
 from ..elm import CLASS_WEIGHT
 from ..elm.labels import checked_labels, merged_classes
-from ..fields import (
-    Kind,
-    compact,
-    count,
-    declaration_of,
-    each,
-    flag,
-    known,
-    number,
-    random_state,
-    require,
-    stored,
-    text,
-    words,
-)
 from ..insight import Effect, Importance
 from ..representation import Described, named_list
 from ..validation import (
@@ -58,7 +44,7 @@ from .target import REGRESSION
 
 T = TypeVar("T")
 
-_DECLARED = declaration_of(Settings)
+_DECLARED = fields.declaration_of(Settings)
 assert _DECLARED is not None
 _PARAMETERS = {
     **{
@@ -66,7 +52,7 @@ _PARAMETERS = {
         for k, v in _DECLARED.kinds.items()
         if k not in ("target", "task", "seed", "class_weight")
     },
-    "random_state": random_state,
+    "random_state": fields.random_state,
 }
 
 
@@ -74,29 +60,29 @@ def _check_fields(estimator: Any) -> None:
     if not hasattr(estimator, "model_"):
         return
     model, names = estimator.model_, getattr(estimator, "feature_names_in_", None)
-    require(model.settings.task == estimator._task, "the model has another task")
+    fields.require(model.settings.task == estimator._task, "the model has another task")
     fits = names is None or len(names) == estimator.n_features_in_
-    require(fits, "feature_names_in_ has another length")
+    fields.require(fits, "feature_names_in_ has another length")
     labels = getattr(estimator, "labels_", None)
     if labels is not None:
         kinds = {type(label) for label in labels}
         fits = len(labels) == len(set(labels)) > 0 and (str not in kinds or len(kinds) == 1)
-        require(fits, "the labels are not different labels of one kind")
+        fields.require(fits, "the labels are not different labels of one kind")
         fits = all(type(place) is int and 0 <= place < len(labels) for place in model.classes)
-        require(fits, "the model has learned other labels")
+        fields.require(fits, "the model has learned other labels")
 
 
 def _stored_estimator(
-    parameters: Mapping[str, Kind] = _PARAMETERS, **fitted: Kind
+    parameters: Mapping[str, fields.Kind] = _PARAMETERS, **fitted: fields.Kind
 ) -> Callable[[type[T]], type[T]]:
-    return stored(
+    return fields.stored(
         parameters=parameters,
-        fitted={"model_": known(TableModel), "n_features_in_": count, **fitted},
-        optional={"feature_names_in_": words},
+        fitted={"model_": fields.known(TableModel), "n_features_in_": fields.count, **fitted},
+        optional={"feature_names_in_": fields.words},
         derived=("device", "verbose"),
         whole=True,
         check=_check_fields,
-        compact=lambda estimator: compact(getattr(estimator, "model_", None)),
+        compact=lambda estimator: fields.compact(getattr(estimator, "model_", None)),
     )
 
 
@@ -526,7 +512,8 @@ class TableRegressor(RegressorMixin, TableEstimator):
 
 
 @_stored_estimator(
-    {**_PARAMETERS, "class_weight": CLASS_WEIGHT}, labels_=each(text | number | flag)
+    {**_PARAMETERS, "class_weight": CLASS_WEIGHT},
+    labels_=fields.each(fields.text | fields.number | fields.flag),
 )
 class TableClassifier(ClassifierMixin, TableEstimator):
     """Classification on a data frame: numbers, text, dates, true or false, and gaps in all of them.
