@@ -315,7 +315,7 @@ def test_what_a_model_says_of_its_columns():
         "  'one': not used: it is 1 in every row",
         "  'kind': one of 2: u, v",
     ]
-    shown = "3: 'a, b', one, kind (1 number, 1 text, 1 not used: one)"
+    shown = "3: 'a, b', one, kind (1 number, 1 not used, 1 text)"
     assert model.summary()["columns"] == shown
     wide = TableRegressor(hidden=5).fit(np.random.default_rng(0).random((9, 40)), range(9))
     assert repr(wide.model_.schema).endswith("\n  ... and 10 more")
