@@ -74,12 +74,9 @@ def _cluster(options: ClusterOptions) -> Iterator[Any]:
     """A client of the cluster; one that was started here has ended when this has."""
     if options.workers is not None and options.scheduler is not None:
         raise UserError("--workers and --scheduler: pass one of them.")
-    try:
-        from distributed import KilledWorker
-        from distributed.comm import CommClosedError
-    except ImportError as error:
-        missing = "this needs Dask; pip install 'greville[dask]'."
-        raise UserError(f"--{options.option}: {missing}") from error
+    from distributed import KilledWorker
+    from distributed.comm import CommClosedError
+
     for name in ("asyncio", *logging.root.manager.loggerDict):
         if name.startswith(("asyncio", "distributed", "tornado")):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)

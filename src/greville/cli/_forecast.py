@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import compress
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from ._command import command
 from ._files import InputTable, check_picture, check_writable, save_picture
@@ -25,13 +26,16 @@ from ._terminal import (
 )
 
 if TYPE_CHECKING:
-    from ._series import SeriesColumns
+    from ._series import Series, SeriesColumns
 
-_FORECAST_COLUMNS = (
+_COLUMNS = (
     "target", "prediction", "lower", "upper", "persistence", "seasonal", "linear",
 )  # fmt: skip
 
 _ROWS_AT_ONCE = 4096
+
+# The rows to come, and the series, that are shown; the others are in the output.
+_MOST_STEPS, _MOST_SERIES = 24, 30
 
 
 @command
@@ -115,9 +119,8 @@ def forecast(
     with stoppable(lambda: "Stopped.") as stop, stop.at_once():
         series, notes = read_series(table, columns, quiet)
         if plot is not None and len(series) > 1:
-            raise UserError(
-                f"--plot: it draws one series, and there are {len(series):,}; leave it out."
-            )
+            what = f"it draws one series, and there are {len(series):,}; leave it out"
+            raise UserError(f"--plot: {what}.")
         results, left_out = _forecast_all(series, column, settings, source.name, quiet)
         _write(results, output, columns)
         if plot is not None:
@@ -126,12 +129,12 @@ def forecast(
             save_picture(from_1.plot(name=in_picture(column)), plot)
     notes += left_out
     if as_json:
-        several = {"by": columns.keys, "series": [each.summary() for each in results]}
-        summary = several if columns.keys else results[0].summary()
+        several = {"by": columns.keys, "series": [each.summary for each in results]}
+        summary = several if columns.keys else results[0].summary
         where = {"predictions": str(output), "picture": None if plot is None else str(plot)}
         show_json({"column": column, **summary, "notes": notes, **where})
     elif not quiet:
-        (show_several if columns.keys else show)(columns, results)
+        _show_all(columns, results) if columns.keys else _show(columns, results[0])
     if not quiet:
         for note in notes:
             say(note)
@@ -140,12 +143,20 @@ def forecast(
         say(f"Predictions are in {output}{drawn}")
 
 
+class Result(NamedTuple):
+    """The forecast of one series, and its summary for ``--json``."""
+
+    series: Series
+    forecast: Any
+    summary: dict[str, Any]
+
+
 class TooShort(Exception):
     """A series from which nothing can be predicted."""
 
 
 def _check_names(columns: SeriesColumns) -> None:
-    taken = ("sample", "step", *_FORECAST_COLUMNS)
+    taken = ("sample", "step", *_COLUMNS)
     for option, each in (("time", columns.time), *(("by", name) for name in columns.keys)):
         if each in taken:
             raise UserError(f"--{option} {each}: the output has a column of that name; rename it.")
@@ -154,15 +165,15 @@ def _check_names(columns: SeriesColumns) -> None:
 
 
 def _forecast_all(
-    found: list[Any], column: str, settings: dict[str, Any], source: str, quiet: bool
-) -> tuple[list[Any], list[str]]:
+    every: list[Series], column: str, settings: dict[str, Any], source: str, quiet: bool
+) -> tuple[list[Result], list[str]]:
     """A result for each series that is long enough, and findings about the others."""
     from ..forecasting import Forecaster
 
     results, problems = [], []
-    total = sum(len(series.values) for series in found)
+    total = sum(len(series.values) for series in every)
     with progress_bars(quiet) as (progress, _), progress("forecasting", total) as advance:
-        for series in found:
+        for series in every:
             try:
                 with fixable(f"{source}: "):
                     results.append(_forecast(Forecaster(**settings), series, column, advance))
@@ -173,7 +184,7 @@ def _forecast_all(
     return results, [f"{problem} It is left out." for problem in problems]
 
 
-def _forecast(model: Any, series: Any, column: str, advance: Any) -> Any:
+def _forecast(model: Any, series: Series, column: str, advance: Any) -> Result:
     import numpy as np
 
     from ..forecasting import Forecast
@@ -182,10 +193,8 @@ def _forecast(model: Any, series: Any, column: str, advance: Any) -> Any:
     if not np.isfinite(series.values[:, 0]).any():
         raise TooShort(f"there is no number in column {column!r}.")
     if n < needed:
-        raise TooShort(
-            f"{n:,} samples are too few for {model.lags} lags and a horizon of {model.horizon}; at "
-            f"least {needed} are needed."
-        )
+        what = f"for {model.lags} lags and a horizon of {model.horizon}; at least {needed} are"
+        raise TooShort(f"{n:,} samples are too few {what} needed.")
     parts, has_inputs = [], series.values.shape[1] > 1
     for start in range(0, n, _ROWS_AT_ONCE):
         block = series.values[start : start + _ROWS_AT_ONCE]
@@ -193,72 +202,45 @@ def _forecast(model: Any, series: Any, column: str, advance: Any) -> Any:
         advance(len(block))
     future = model.future()
     if not np.isfinite(future.prediction).all():
-        raise TooShort(
-            f"nothing can be predicted: there are fewer than {model.lags} samples from the first "
-            "number on."
-        )
-    joined = Forecast.joined([*parts, future])
-    return ForecastResult(series, joined, model.season_, model.errors_by_step())
+        what = f"there are fewer than {model.lags} samples from the first number on"
+        raise TooShort(f"nothing can be predicted: {what}.")
+    columns = [future.prediction.tolist(), future.lower.tolist(), future.upper.tolist()]
+    names, times = (
+        ("step", "time", "prediction", "lower", "upper"),
+        series.future_labels(len(future)),
+    )
+    rows = zip(future.step.tolist(), times, *columns, strict=True)
+    whole = Forecast.joined([*parts, future])
+    name = {"name": list(series.name)} if series.name else {}
+    more = {"season": model.season_, "by_step": model.errors_by_step()}
+    more["future"] = [dict(zip(names, row, strict=True)) for row in rows]
+    return Result(series, whole, {**name, **whole.summary(), **more})
 
 
-def _write(results: list[Any], output: Path, columns: SeriesColumns) -> None:
+def _write(results: list[Result], output: Path, columns: SeriesColumns) -> None:
     import pyarrow as pa
 
     from ..tables import written
 
     with written(output) as writer:
-        for result in results:
-            found, named = result.forecast, zip(columns.keys, result.series.name, strict=True)
-            rows = {name: pa.array([value] * len(found), pa.string()) for name, value in named}
-            rows |= {"sample": pa.array(found.index + 1), "step": pa.array(found.step)}
+        for series, predictions, summary in results:
+            n, keys = len(predictions), zip(columns.keys, series.name, strict=True)
+            rows = {name: pa.array([value] * n, pa.string()) for name, value in keys}
+            rows |= {"sample": pa.array(predictions.index + 1), "step": pa.array(predictions.step)}
             if columns.time is not None:
-                rows[columns.time] = pa.array(result.labels())
-            for name in _FORECAST_COLUMNS:
-                rows[name] = pa.array(getattr(found, name), from_pandas=True)  # nan is nothing
+                times = [*series.labels, *(row["time"] for row in summary["future"])]
+                rows[columns.time] = pa.array([times[i] for i in predictions.index])
+            for name in _COLUMNS:
+                rows[name] = pa.array(getattr(predictions, name), from_pandas=True)  # nan: nothing
             writer.write(pa.RecordBatch.from_pydict(rows))
 
 
-# The rows to come, and the series, that are shown; the others are in the output.
-_MOST_STEPS, _MOST_SERIES = 24, 30
-
-
-@dataclass(frozen=True)
-class ForecastResult:
-    """The forecast of one series."""
-
-    series: Any
-    forecast: Any
-    season: int | None
-    by_step: list[dict[str, Any]]
-
-    def labels(self) -> list[Any]:
-        """Return the time labels of all rows of the forecast."""
-        known = [*self.series.labels, *self.series.future_labels(self.forecast.horizon)]
-        return [known[i] for i in self.forecast.index]
-
-    def future(self) -> list[dict[str, Any]]:
-        """Return the rows of predictions after the end of the series."""
-        rows = self.forecast[-self.forecast.horizon :]
-        times = self.series.future_labels(len(rows))
-        columns = {name: getattr(rows, name).tolist() for name in ("prediction", "lower", "upper")}
-        return [
-            {"step": int(rows.step[i]), "time": times[i], **{k: v[i] for k, v in columns.items()}}
-            for i in range(len(rows))
-        ]
-
-    def summary(self) -> dict[str, Any]:
-        """Return the results of the forecast as a dict, for ``--json``."""
-        name = {"name": list(self.series.name)} if self.series.name else {}
-        summary = {**name, **self.forecast.summary(), "season": self.season}
-        return {**summary, "by_step": self.by_step, "future": self.future()}
-
-
-def show(columns: SeriesColumns, results: list[ForecastResult]) -> None:
+def _show(columns: SeriesColumns, result: Result) -> None:
     """Print the errors of one series, a verdict on these, and the next predictions."""
-    (result,) = results
-    out, summary = console(), result.summary()
+    out, summary = console(), result.summary
+    rows, by_step = summary["future"], summary["by_step"]
     if summary["n"]:
-        ahead = "" if len(result.by_step) == 1 else f", {len(result.by_step)} steps ahead"
+        ahead = f", {len(rows)} steps ahead" if len(rows) > 1 else ""
         absolute, rms = summary["mean_absolute"], summary["rms"]
         # Without a season, its errors are those of persistence.
         same = absolute["seasonal"] == absolute["persistence"]
@@ -271,45 +253,33 @@ def show(columns: SeriesColumns, results: list[ForecastResult]) -> None:
     out.print(summary["verdict"])
     if isfinite(summary["coverage"]):
         out.print(f"{100 * summary['coverage']:.1f} % of the targets lie in the intervals.")
-    if result.season is not None:
-        out.print(f"The series repeats itself after {counted(result.season, 'sample')}.")
-    _show_future(summary["future"], result, columns.time)
-
-
-def _show_future(rows: list[dict[str, Any]], result: ForecastResult, time: str | None) -> None:
-    timed = time is not None and rows[0]["time"] is not None
-    percent = f"{100 * result.forecast.interval:g} % interval"
-    headers = ["step", *([str(time)] * timed), "prediction", percent]
-    headers += ["error so far"] * (len(rows) > 1)
-    shown = []
-    for row, errors in list(zip(rows, result.by_step, strict=True))[:_MOST_STEPS]:
-        interval = f"{row['lower']:.6g} to {row['upper']:.6g}"
-        cells = [row["step"], *([row["time"]] * timed), f"{row['prediction']:.6g}"]
-        cells.append(interval if isfinite(row["lower"]) else "too few errors yet")
-        if len(rows) > 1:
-            cells.append(f"{errors['mean_absolute']['greville']:.4g}" if errors["n"] else "")
-        shown.append(cells)
-    show_table(headers, shown, "What comes next")
+    if summary["season"] is not None:
+        out.print(f"The series repeats itself after {counted(summary['season'], 'sample')}.")
+    timed = columns.time is not None and rows[0]["time"] is not None
+    interval = f"{100 * summary['interval']:g} % interval"
+    headers = ("step", columns.time or "", "prediction", interval, "error so far")
+    shown = (True, timed, True, True, len(rows) > 1)
+    cells = []
+    for row, errors in zip(rows[:_MOST_STEPS], by_step, strict=False):
+        limits = f"{row['lower']:.6g} to {row['upper']:.6g}"
+        limits = limits if isfinite(row["lower"]) else "too few errors yet"
+        error = f"{errors['mean_absolute']['greville']:.4g}" if errors["n"] else ""
+        cells.append((row["step"], row["time"], f"{row['prediction']:.6g}", limits, error))
+    show_table(compress(headers, shown), (compress(row, shown) for row in cells), "What comes next")
     if len(rows) > _MOST_STEPS:
-        console().print(f"... and {len(rows) - _MOST_STEPS:,} more in the output.")
+        out.print(f"... and {len(rows) - _MOST_STEPS:,} more in the output.")
 
 
-def show_several(columns: SeriesColumns, results: list[ForecastResult]) -> None:
+def _show_all(columns: SeriesColumns, results: list[Result]) -> None:
     """Print the errors of each series, and the number of series in which greville is better."""
-    rows = []
-    better = compared = 0
-    for result in results:
-        summary = result.summary()
-        errors = summary["mean_absolute"]
-        if summary["n"]:
-            compared += 1
-            others = (error for each, error in errors.items() if each != "greville")
-            better += errors["greville"] < min(others)
-        cells = [f"{e:.4g}" if isfinite(e) else "" for e in errors.values()]
-        ahead = ", ".join(f"{row['prediction']:.6g}" for row in summary["future"][:3])
-        more = ", ..." if result.forecast.horizon > 3 else ""
-        name, n = "/".join(result.series.name), len(result.series.values)
-        rows.append((name, f"{n:,}", *cells, ahead + more))
+    rows, better, compared = [], 0, 0
+    for series, _, summary in results:
+        errors, steps = list(summary["mean_absolute"].values()), summary["future"]
+        compared += summary["n"] > 0
+        better += summary["n"] > 0 and errors[0] < min(errors[1:])
+        cells = [f"{error:.4g}" if isfinite(error) else "" for error in errors]
+        ahead = [f"{row['prediction']:.6g}" for row in steps[:3]] + ["..."] * (len(steps) > 3)
+        rows.append(("/".join(series.name), f"{len(series.values):,}", *cells, ", ".join(ahead)))
     headers = ("samples", "greville", "persistence", "seasonal", "linear", "what comes next")
     title = f"{columns.column}: mean absolute errors"
     show_table((",".join(columns.keys), *headers), rows[:_MOST_SERIES], title)

@@ -72,20 +72,17 @@ class Topics:
     """
 
     def __init__(self, state: Any, servers: str, topic: str, answers: str | None) -> None:
-        try:
-            import confluent_kafka as kafka
-        except ModuleNotFoundError as error:
-            what = "this needs confluent-kafka; install it with: pip install 'greville[kafka]'"
-            raise UserError(f"--kafka: {what}") from error
+        import confluent_kafka as kafka
+
         common = {"log_level": 0, "error_cb": self._say_error, **_settings(servers)}
         consuming = {
             "group.id": "greville",  # the library wants one
             "enable.auto.commit": False,
             "auto.offset.reset": "error",  # messages that are gone are not passed over
         }
-        self._topic, self._state, self._said = topic, state, ""
+        self._topic, self._answers, self._state, self._said = topic, answers, state, ""
         state.source = f"topic {topic}"
-        self._offsets = _offsets(state, topic)
+        self._offsets = _offsets(state, topic)  # those behind the messages that were answered
         self._received = dict(self._offsets)  # those behind the messages that came
         self._messages: list[Any] = []  # that are being answered
         self._first = state.lines + 1
@@ -94,21 +91,16 @@ class Topics:
         try:
             self._consumer = kafka.Consumer({**common, **consuming})
             partitions = _partitions(self._consumer, servers, topic)
-            if not partitions >= self._offsets.keys():
-                raise UserError(f"--topic {topic}: it has fewer partitions than it had.")
             if answers is not None:
                 self._producer = kafka.Producer({**common, "enable.idempotence": True})
                 _partitions(self._producer, servers, answers)
         except kafka.KafkaException as error:
             raise UserError(f"--kafka {servers}: {error.args[0].str()}.") from error
-        self._answers = answers
+        if not partitions >= self._offsets.keys():
+            raise UserError(f"--topic {topic}: it has fewer partitions than it had.")
         begin = kafka.OFFSET_BEGINNING
-        self._consumer.assign(
-            [
-                kafka.TopicPartition(topic, n, self._offsets.get(n, begin))
-                for n in sorted(partitions)
-            ]
-        )
+        places = [(topic, n, self._offsets.get(n, begin)) for n in sorted(partitions)]
+        self._consumer.assign([kafka.TopicPartition(*place) for place in places])
 
     def _say_error(self, error: Any) -> None:
         """Say that a broker is away, once; the library tries again for ever."""
@@ -171,8 +163,8 @@ class Topics:
             except BufferError:  # the queue is full
                 self._producer.poll(_WAITING)
             else:
-                self._producer.poll(0)
-                return
+                break
+        self._producer.poll(0)
 
     def _note_delivery(self, error: Any, message: Any) -> None:
         if error is not None:

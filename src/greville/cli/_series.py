@@ -21,6 +21,8 @@ Array = NDArray[Any]
 # --by none: the rows are those of one series, whatever they look like.
 ONE_SERIES = "none"
 
+_OR_ONE = f"or --by {ONE_SERIES} if the rows are those of one series"
+
 # Columns that are looked at to find out which tells series apart, and rows that each must have.
 _MOST_CANDIDATES, _LEAST_ROWS = 10, 5
 
@@ -32,8 +34,6 @@ _MOST_ODD_TIMES = 0.3
 
 # Rows that may be missing between the times of others, for each that is there.
 _MOST_MISSING = 1.0
-
-_DAY = 86_400 * MILLION
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class SeriesColumns:
 
     @property
     def others(self) -> list[str]:
-        return list(dict.fromkeys([*([self.time] if self.time else []), *self.keys]))
+        return [*([self.time] if self.time else []), *self.keys]
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,12 @@ class Series:
         labels = [self.labels[i] for i in chosen] if self.labels else []
         times = None if self.times is None else self.times[chosen]
         return replace(self, values=self.values[chosen], labels=labels, times=times)
+
+    def in_order(self) -> Series:
+        """Return the series in the order of time: itself if it is in order."""
+        if self.times is None or (np.diff(self.times) >= 0).all():
+            return self
+        return self.rows(np.argsort(self.times, kind="stable"))
 
     def future_labels(self, n: int) -> list[Any]:
         """The times of the next samples; None where they are not known."""
@@ -137,7 +143,7 @@ def read_series(
     series = [*_split(everything, others, columns.keys, table)]
     if time is None or columns.by == [ONE_SERIES]:
         return series, notes
-    ready = [_in_order(each) for each in series]
+    ready = [each.in_order() for each in series]
     if any(each is not before for each, before in zip(ready, series, strict=True)):
         notes.append(f"The rows are not in the order of {time!r}: they were put in order.")
     if columns.time is None:
@@ -181,10 +187,7 @@ def _read(table: InputTable, columns: SeriesColumns, quiet: bool) -> tuple[Array
             kept = [name for name in known if name not in columns.numbers]
             others.append(pa.Table.from_batches([batch.table.select(kept)]))
     values = np.concatenate(parts)
-    findings = [
-        *table.row_errors.findings,
-        *(f for each in written.values() for f in each.findings),
-    ]
+    findings = [*table.row_errors.findings, *chain(*(each.findings for each in written.values()))]
     notes = [
         ("Warning: " if finding.warning else "") + finding.sentence(as_option)
         for finding in findings
@@ -197,13 +200,11 @@ def _read(table: InputTable, columns: SeriesColumns, quiet: bool) -> tuple[Array
                 f"such as {far[0]:.6g}; forecasts are far off because of it if that is a mistake."
             )
     try:
-        joined = pa.concat_tables(others, promote_options="permissive")
+        rows = pa.concat_tables(others, promote_options="permissive").combine_chunks()
     except pa.ArrowTypeError as error:
         raise UserError(f"a column is of another type in a later file ({error}).") from error
-    if not joined.num_columns:
-        joined = pa.table({"": pa.nulls(len(values))})
-    found = joined.combine_chunks().to_batches()
-    batch = found[0] if found else pa.RecordBatch.from_pylist([], schema=joined.schema)
+    arrays = [column.combine_chunks() for column in rows.columns] or [pa.nulls(len(values))]
+    batch = pa.RecordBatch.from_arrays(arrays, names=rows.schema.names or [""])
     return values, Batch(batch, "", np.arange(1, len(values) + 1), 1.0), notes
 
 
@@ -220,15 +221,14 @@ def _times(batch: Any, name: str) -> tuple[Times, str | None] | None:
     from ..tables import decision_of
 
     values, written = batch.values(name), decision_of(batch, name)
-    if written.kind == "time":
-        numbers, per_one, dates = values.days_as(written.dates)[0], _DAY, written.dates
-    elif written.kind == "number":
-        numbers, per_one, dates = values.numbers[0], MILLION, None
-    else:
+    if written.kind not in ("time", "number"):
         return None
-    if np.isnan(numbers).any() or np.abs(numbers).max(initial=0) > 2**62 / per_one:
+    is_time = written.kind == "time"
+    numbers, _ = values.days_as(written.dates) if is_time else values.numbers
+    millionths = numbers * (86_400 * MILLION if is_time else MILLION)
+    if not (np.abs(millionths) <= 2.0**62).all():  # also where one is missing
         return None
-    return np.round(numbers * per_one).astype(np.int64), dates
+    return np.round(millionths).astype(np.int64), written.dates if is_time else None
 
 
 def _check_times(source: str, batch: Any, name: str) -> None:
@@ -241,11 +241,10 @@ def _check_times(source: str, batch: Any, name: str) -> None:
     wrong = np.flatnonzero(np.isnan(times) if of_times else odd)
     if 0 < len(wrong) <= (1 if of_times else _MOST_ODD_TIMES) * len(values):
         has = batch.shown(name, int(wrong[0])) if odd[wrong[0]] else "nothing"
-        raise UserError(
-            f"{source}: row {wrong[0] + 1:,} of the table has {has} in {name!r}, which is no time "
-            f"like the others ({counted(len(wrong), 'such row')}); remove it, such as a row of "
-            "totals."
-        )
+        where = f"{source}: row {wrong[0] + 1:,} of the table has {has} in {name!r}"
+        rows = counted(len(wrong), "such row")
+        what = f"which is no time like the others ({rows}); remove it, such as a row of totals"
+        raise UserError(f"{where}, {what}.")
 
 
 def _check_one_series(source: str, batch: Any, name: str, times: Times) -> list[str]:
@@ -262,16 +261,12 @@ def _check_one_series(source: str, batch: Any, name: str, times: Times) -> list[
         full = count * n_times == len(times) or "number" not in map(kinds.get, by)
         different = table.group_by([name, *by]).aggregate([]).num_rows
         if count <= len(times) / _LEAST_ROWS and full and different == len(times):
-            series = ",".join(by)
-            raise UserError(
-                f"{source}: there seem to be {count:,} series, one for each {series!r}: the same "
-                f"{name!r} is in several rows; pass --by {series} to forecast each of them, or "
-                "--by none if the rows are those of one series."
-            )
+            found = f"there seem to be {count:,} series, one for each {','.join(by)!r}: the same "
+            advice = f"{name!r} is in several rows; pass --by {','.join(by)} to forecast each"
+            raise UserError(f"{source}: {found}{advice} of them, {_OR_ONE}.")
+    found = f"{counted(n, 'row')} repeat a time in {name!r}, and no column tells several series"
     raise UserError(
-        f"{source}: {counted(n, 'row')} repeat a time in {name!r}, and no column tells several "
-        "series apart; pass one series at a time, or --by none if the rows are those of one "
-        "series in their order."
+        f"{source}: {found} apart; pass one series at a time, {_OR_ONE} in their order."
     )
 
 
@@ -291,10 +286,3 @@ def _split(series: Series, batch: Any, by: list[str], table: InputTable) -> Iter
             rows.setdefault(key, []).append(i)
     for key, chosen in rows.items():
         yield replace(series.rows(chosen), name=key)
-
-
-def _in_order(series: Series) -> Series:
-    """The series in the order of time: itself if it is in order."""
-    if series.times is None or (np.diff(series.times) >= 0).all():
-        return series
-    return series.rows(np.argsort(series.times, kind="stable"))

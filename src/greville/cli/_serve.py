@@ -6,11 +6,10 @@ import logging
 import os
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
-from threading import Timer
 from typing import Annotated, Any
 
 import typer
@@ -20,10 +19,8 @@ from ._files import check_writable
 from ._options import Count, ModelOptions, Task
 from ._terminal import UserError, counted, say, with_options
 
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_BYTES = {"": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
-
-_COMPILING = "Loading kernels for single rows; the first time on a machine they are compiled."
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+_BYTES = {"": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
 
 # Where a token may be, besides a file.
 _TOKEN_VARIABLE = "GREVILLE_TOKEN"
@@ -123,63 +120,55 @@ def serve(
     task
         auto: regression if the target is a number, otherwise classification.
     """
-    try:
-        from .. import serve as server
-    except ModuleNotFoundError as error:
-        raise UserError(
-            f"This needs {error.name}; install it with: pip install 'greville[cli,serve]'"
-        ) from error
+    from .. import serve as server
+
+    def seconds(option: str, text: str) -> float:
+        return _quantity(option, text, _SECONDS, "a time such as 90s, 30m, 12h or 7d")
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     limits = server.Limits(
-        body=_size("max-body", max_body),
+        body=int(_quantity("max-body", max_body, _BYTES, "a size such as 512KB or 4MB")),
         rows=max_rows,
         columns=max_columns,
         waiting=max_waiting,
         connections=max_connections,
-        seconds=_duration("timeout", timeout),
+        seconds=seconds("timeout", timeout),
+    )
+    serve_options = server.ServeOptions(
+        target=target,
+        settings=options.settings("numbers" if task == Task.auto else task),
+        id=id,
+        new_log=new_log,
+        sync=sync,
+        follow=mix,
+        limits=limits,
+        keep=seconds("keep", keep),
+        keep_log=None if keep_log is None else seconds("keep-log", keep_log),
+        every=every,
     )
     token = _token(token_file)
     if follow is not None and (models or at is not None):
         raise UserError("--follow: the models are those of that server; name none, and no --at.")
     files = {} if follow is not None else _files(models)
     os.umask(0o077)  # what is written here is for its owner
-    compiling = Timer(2, lambda: None if quiet else say(_COMPILING))
-    compiling.daemon = True
-
-    def started(url: str) -> None:
-        compiling.cancel()
-        if not quiet:
-            what = ", ".join(str(service.path) for service in services.values())
-            say(f"{url} serves {what} (Ctrl-C stops it; the page is at /, all requests at /docs).")
-
     try:
         address = server.ServerAddress(host, port, token, tuple(allow_origin or ()), limits)
         with ExitStack() as stack:
             sock = stack.enter_context(server.listen(host, port))  # before anything is written
-            services: dict[str, Any]
+            services: Mapping[str, Any]
             if follow is not None:
-                services = dict(server.open_replicas(follow, token))
+                services = server.open_replicas(follow, token)
             elif read_only or at is not None:
                 services = {name: _reader(path, at, id, target) for name, path in files.items()}
             else:
-                serve_options = server.ServeOptions(
-                    target=target,
-                    settings=options.settings("numbers" if task == Task.auto else task),
-                    id=id,
-                    new_log=new_log,
-                    sync=sync,
-                    follow=mix,
-                    limits=limits,
-                    keep=_duration("keep", keep),
-                    keep_log=None if keep_log is None else _duration("keep-log", keep_log),
-                    every=every,
-                )
                 services = {
-                    name: _learner(path, serve_options, stack) for name, path in files.items()
+                    name: _learning(path, serve_options, stack) for name, path in files.items()
                 }
-            compiling.start()
-            stack.callback(compiling.cancel)
+            what = ", ".join(str(service.path) for service in services.values())
+            hint = "Ctrl-C stops it; the page is at /, all requests at /docs"
+            started = (
+                (lambda url: None) if quiet else lambda url: say(f"{url} serves {what} ({hint}).")
+            )
             stopped_by = server.run(services, address, sock, started)
     except (server.ServeError, server.LogError) as error:
         raise UserError(with_options(error)) from error
@@ -192,15 +181,15 @@ def _files(paths: list[Path] | None) -> dict[str, Path]:
     """The files to serve, by the names of their models."""
     if not paths:
         raise UserError("serve: name a model file, such as model.greville.")
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for path in paths:
         name = path.name.removesuffix(".greville")
-        if not name or name in found:
+        if not name or name in files:
             raise UserError(f"{path}: two models would have the name {name!r}; rename one file.")
         if not re.fullmatch(r"[\w.@ -]+", name):
             raise UserError(f"{path}: name it with letters, digits, -, _ and . only.")
-        found[name] = path
-    return found
+        files[name] = path
+    return files
 
 
 def _reader(path: Path, at: str | None, id: str | None, target: str | None) -> Any:
@@ -225,54 +214,45 @@ def _moment(text: str) -> dict[str, Any]:
     try:
         return {"at": datetime.fromisoformat(text).timestamp()}
     except ValueError:
-        raise UserError(
-            f"--at {text}: pass a time such as 2026-11-16T09:30, or a position of the log."
-        ) from None
+        what = "pass a time such as 2026-11-16T09:30, or a position of the log"
+        raise UserError(f"--at {text}: {what}.") from None
 
 
-def _learner(path: Path, serve_options: Any, stack: ExitStack) -> Any:
+def _learning(path: Path, serve_options: Any, stack: ExitStack) -> Any:
     """The model of a file that no other process uses, with its log."""
     from ..persistence import locked
     from ..serve import open_learning
 
     check_writable(path)
     stack.enter_context(locked(path))
-    learner, remarks = open_learning(path, serve_options)
-    stack.callback(learner.close)
+    service, remarks = open_learning(path, serve_options)
+    stack.callback(service.close)
     for remark in remarks:
         say(f"Warning: {remark}")
-    if learner.to_replay:
-        say(f"{path}: {counted(learner.to_replay, 'row')} of the log are learned again first.")
-    return learner
+    if service.to_replay:
+        say(f"{path}: {counted(service.to_replay, 'row')} of the log are learned again first.")
+    return service
 
 
-def _say_end(learners: Iterator[Any]) -> None:
-    for learner in learners:
-        missing = learner.position - learner.snapshot_position
-        if learner.position and missing:
-            rows = counted(missing, "row")
+def _say_end(services: Iterable[Any]) -> None:
+    for service in services:
+        missing = service.position - service.snapshot_position
+        if missing:
             say(
-                f"Warning: {learner.path} could not be written; it lacks the last {rows}, which "
-                "are in the log and are learned again at the next start."
+                f"Warning: {service.path} could not be written; it lacks the last "
+                f"{counted(missing, 'row')}, which are in the log and are learned again at the "
+                "next start."
             )
-        elif learner.position:
-            say(f"{learner.path} has all that was learned (position {learner.position:,}).")
+        elif service.position:
+            say(f"{service.path} has all that was learned (position {service.position:,}).")
 
 
 def _token(path: Path | None) -> str | None:
     """Read the access token from a file or the environment; None if there is none."""
-    text = os.environ.get(_TOKEN_VARIABLE)
     where = _TOKEN_VARIABLE if path is None else f"--token-file {path}"
-    if path is not None:
-        try:
-            text = path.read_text(encoding="utf8")
-        except UnicodeDecodeError as error:
-            raise UserError(f"{where}: it is not text.") from error
-    if text is None:
-        return None
-    token = text.strip()
-    usable = token.isascii() and token.isprintable() and " " not in token
-    if len(token) < 16 or not usable:
+    text = os.environ.get(where) if path is None else path.read_text("utf8", errors="replace")
+    token = None if text is None else text.strip()
+    if token is not None and not re.fullmatch(r"[!-~]{16,}", token):
         raise UserError(
             f"{where}: a token is one word of at least 16 letters and digits; "
             "python -c 'import secrets; print(secrets.token_urlsafe())' makes one."
@@ -280,15 +260,9 @@ def _token(path: Path | None) -> str | None:
     return token
 
 
-def _duration(option: str, text: str) -> float:
-    matched = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd]?)", text.strip())
-    if matched is None or float(matched[1]) <= 0:
-        raise UserError(f"--{option} {text}: pass a time such as 90s, 30m, 12h or 7d.")
-    return float(matched[1]) * _SECONDS[matched[2] or "s"]
-
-
-def _size(option: str, text: str) -> int:
-    matched = re.fullmatch(r"(\d+)\s*(KB|MB|GB)?", text.strip().upper())
-    if matched is None or int(matched[1]) == 0:
-        raise UserError(f"--{option} {text}: pass a size such as 512KB or 4MB.")
-    return int(matched[1]) * _BYTES[matched[2] or ""]
+def _quantity(option: str, text: str, units: dict[str, int], example: str) -> float:
+    """Convert a number and its unit; a UserError for anything else, and for zero."""
+    matched = re.fullmatch(r"(\d+(?:\.\d+)?) *([a-z]*)", text.strip().lower())
+    if matched is None or matched[2] not in units or float(matched[1]) == 0:
+        raise UserError(f"--{option} {text}: pass {example}.")
+    return float(matched[1]) * units[matched[2]]
