@@ -223,6 +223,11 @@ def test_the_delimiter_that_a_first_line_names(here, mark):
     assert (names, rows) == (["a", "y"], [(3, "1,5", "2")])
 
 
+def test_a_delimiter_behind_the_last_name(here):
+    names, rows, _, skipped = read_text("id,y,\n1,2\n3,4\n")
+    assert (names, rows, skipped) == (["id", "y"], [(2, "1", "2"), (3, "3", "4")], [])
+
+
 def test_lines_that_are_skipped_by_number(here):
     text = "made,by,hand\n1,2,3\na,b,y\n4,5,6\n7,8,9\n"
     names, rows, _, _ = read_text(text, skip_rows=2)

@@ -154,6 +154,8 @@ def layout_of(name: str, content: Content, reading: Reading) -> Layout:
         names = [field.strip() for field in names]
         if len(below) > 1 and {len(fields) for _, fields in below[1:]} == {len(names) + 1}:
             names = ["", *names]  # the names of rows, as R writes them
+        while below and names[-1:] == [""] and all(len(row) < len(names) for _, row in below):
+            del names[-1]  # behind a delimiter at the end of this line only
         skipped = below[0][0] if below else len(head.lines)
         values = [fields for _, fields in below if len(fields) == len(names)][:COMPARED]
         if reading.header is None:
