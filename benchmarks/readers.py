@@ -61,7 +61,8 @@ def _described(folder: Path, files: list[str]) -> dict[str, Any]:
         check=True,
         env={**os.environ, "PYTHONPATH": str(folder.resolve() / "src")},
     )
-    return json.loads(done.stdout)  # type: ignore[no-any-return]
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 def describe() -> None:

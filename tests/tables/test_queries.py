@@ -1,5 +1,6 @@
 """Queries of SQL as tables, and conditions on rows."""
 
+import json
 import os
 import signal
 import sys
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import greville
-from greville.tables import Reading, TableError, TableRegressor, find_sources
+from greville.tables import Hints, Reading, TableError, TableRegressor, find_sources
 
 from ..houses import houses, number_rows, rows_of, shown_numbers, write
 from ..runner import refused, run
@@ -121,6 +122,25 @@ def test_conditions_compare_numbers_as_the_model_reads_them(here):
     Path("prices.csv").write_text("price;y\n" + "".join(["-;90\n"] * 9 + lines))
     (batch,) = rows_of("prices.csv", Reading(where="price > 7"))
     assert batch.table.column("price").to_pylist() == ["1.234,50 €", "7,5 €"] * 10
+
+
+@pytest.mark.parametrize(
+    ("where", "hints", "lines"),
+    [
+        ("price > 1.5", {"decimal": "."}, [2, 3, 4, 5]),
+        ("price > 1.5", {"decimal": ","}, [3]),
+        ("code = '007'", {"text": ["code"]}, [2]),
+        ("number > 1", {"na": ["none yet"]}, [3, 4]),
+    ],
+)
+def test_conditions_know_how_columns_are_written(here, where, hints, lines):
+    rows = ["1,234;007;1", "2,500;7;2", "1,250;8;3", "1,125;9;none yet"]
+    Path("t.csv").write_text("price;code;number\n" + "\n".join(rows) + "\n")
+    (batch,) = rows_of("t.csv", Reading(where=where, hints=Hints(**hints)))
+    assert shown_numbers(batch) == lines
+    options = [text for name, value in hints.items() for text in (f"--{name}", "".join(value))]
+    said = json.loads(run("check", "t.csv", "--where", where, *options, "--json")[0])
+    assert said["rows"] == len(lines)
 
 
 def test_conditions_are_about_one_row(here):

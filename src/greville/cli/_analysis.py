@@ -43,7 +43,7 @@ def check(
     """
     from ..tables import look_at
 
-    table = InputTable.find(data, reading, target)
+    table = InputTable.find(data, reading, target, hints=columns.hints())
     rows = table if table.can_be_read_again else iter(table)
     overview = look_at(rows, target, **columns.settings(task))
     if as_json:
@@ -104,7 +104,8 @@ def compare(
     if target is None:
         raise UserError("--target is missing: name the column to predict.")
     settings: dict[str, Any] = {"folds": folds, "most_rows": rows, **columns.settings(task)}
-    with InputTable.find(data, reading).batches("reading", quiet) as batches:
+    table = InputTable.find(data, reading, hints=columns.hints())
+    with table.batches("reading", quiet) as batches:
         comparison = compare_models(batches, target, **settings)
     if as_json:
         show_json(comparison.as_dict())
@@ -172,7 +173,7 @@ def explain(
     known = load_table_model(model, learned=True)
     rows: Any = None
     if data:
-        table = InputTable.find(data, reading, output=output)
+        table = InputTable.find(data, reading, hints=known.settings, output=output)
         with table.batches("reading", quiet) as batches:
             rows = sampled(batches, _ROWS)[0]
     try:

@@ -30,12 +30,19 @@ class InputTable:
         reading: ReadingOptions,
         column: str | None = None,
         *,
+        hints: Any = None,
         output: Path | None = None,
     ) -> InputTable:
-        """Return the table of some files; a UserError if the output is one of the files."""
+        """Return the table of some files; a UserError if the output is one of the files.
+
+        `hints` say how the columns are written, which --where compares.
+        """
         from ..tables import RowErrors, find_sources
 
-        how, row_errors = reading.reading(column), RowErrors(skip=reading.on_error == OnError.skip)
+        how, row_errors = (
+            reading.reading(column, hints),
+            RowErrors(skip=reading.on_error == OnError.skip),
+        )
         table = cls(find_sources(data), how, row_errors)
         table.check_apart(output)
         return table

@@ -152,14 +152,14 @@ def unlearn(
     check_writable(output, certificate)
     with locked(model if output == model else None):
         known, _, fingerprint = read_table_model(model, replaced=output == model)
-        table, removed = InputTable.find(data, reading), 0
+        table, removed = InputTable.find(data, reading, hints=known.settings), 0
         proof = Proof(known, fingerprint)
         with table.batches("unlearning", quiet, known.needed) as batches:
             for batch in batches:
                 table.row_errors.count_skipped(batch)
                 removed += known.unlearn(batch, table.row_errors)
         if certificate is not None:
-            compared = InputTable.find(others or [], reading)
+            compared = InputTable.find(others or [], reading, hints=known.settings)
             with compared.batches("comparing", quiet, known.needed) as batches, fixable("--"):
                 found = proof.certify(known, batches if others else None)
             certificate.write_text(json.dumps(found, indent=2) + "\n", encoding="utf8")

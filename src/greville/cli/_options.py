@@ -94,7 +94,7 @@ class ReadingOptions:
     skip_rows: Annotated[int, {"min": 0}] = 0
     where: str | None = None
 
-    def reading(self, column: str | None = None) -> Any:
+    def reading(self, column: str | None = None, hints: Any = None) -> Any:
         """Return the options for the library's readers; `column` is a column of the table."""
         from ..tables import Reading
 
@@ -103,9 +103,9 @@ class ReadingOptions:
             codecs.getincrementaldecoder(self.encoding or "utf8")
         except (LookupError, ValueError) as error:
             raise UserError(f"--encoding {self.encoding}: there is no such encoding.") from error
-        options = {**asdict(self), "delimiter": one_delimiter(self.delimiter), "column": column}
+        options = {**asdict(self), "delimiter": one_delimiter(self.delimiter)}
         del options["on_error"]
-        return Reading(**options)
+        return Reading(**options, column=column, hints=hints)
 
 
 @dataclass(frozen=True)
@@ -164,6 +164,13 @@ class ColumnOptions:
                 value = names(value)
             settings[field.name] = value
         return settings
+
+    def hints(self) -> Any:
+        """Return how columns are written."""
+        from ..tables import Hints
+
+        settings, names = self.settings(), {field.name for field in fields(Hints)}
+        return Hints(**{name: value for name, value in settings.items() if name in names})
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,8 @@ def predict(
     learned = load_table_model(model, learned=True)
     check_std_and_proba(learned, std, proba)
     check_writable(output)
-    table, unlearned = InputTable.find(data, reading, output=output), UnlearnedValues()
+    table = InputTable.find(data, reading, hints=learned.settings, output=output)
+    unlearned = UnlearnedValues()
     with (
         table.batches("predicting", quiet) as batches,
         written(output, printable_lines) as writer,
@@ -125,7 +126,7 @@ def score(
 
     learned = load_table_model(model, learned=True)
     table, unlearned, score = (
-        InputTable.find(data, reading),
+        InputTable.find(data, reading, hints=learned.settings),
         UnlearnedValues(),
         empty_score(learned),
     )

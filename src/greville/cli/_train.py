@@ -99,7 +99,7 @@ def train(
         else:
             raise UserError("--target is missing: name the column to predict.")
         before = _columns_of(model)
-        table = InputTable.find(data, reading, model.target, output=output)
+        table = InputTable.find(data, reading, model.target, hints=model.settings, output=output)
         asked = "test" if test else on.option
         if asked is not None and not table.can_be_read_again:
             raise UserError(f"--{asked}: a pipe cannot be read twice; write it to a file first.")

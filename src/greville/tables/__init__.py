@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .batch import batches_of as batches_of
     from .batch import check_column_names as check_column_names
     from .batch import in_chunks as in_chunks
+    from .decisions import Hints as Hints
     from .doubts import totals_row as totals_row
     from .estimators import TableClassifier as TableClassifier
     from .estimators import TableRegressor as TableRegressor
@@ -61,6 +62,7 @@ _EXPORTS = {
         *("Batch", "TableError", "RowErrors"),
         *("batches_of", "check_column_names", "in_chunks"),
     ),
+    "decisions": ("Hints",),
     "doubts": ("totals_row",),
     "evaluation": (
         *("ClassificationScore", "Holdout", "RegressionScore", "TrainingScore"),
