@@ -1,6 +1,6 @@
 """Whether tables are read as they were: every column whose kind or values differ.
 
-``python -m benchmarks.readers OLD FILE ...`` reads each file with the code in the folder OLD/src and
+``python -m benchmarks.readers OLD FILE ...`` reads each file with the code in OLD/src and
 with that of this folder, and prints what differs; a folder stands for all files in it.
 """
 
