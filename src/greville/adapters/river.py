@@ -25,7 +25,7 @@ except ImportError as error:
         "greville.adapters.river needs river and pyarrow: pip install 'greville[river]'."
     ) from error
 
-from ..fields import Kind, each, finite, flag, json, known, require, stored, text
+from ..fields import Kind, json, known, require, stored
 from ..tables import Stream, TableError, TableModel
 from ..tables.answering import infinite_value
 
@@ -48,45 +48,25 @@ _USUAL = frozenset({float, int, str, bool, type(None)})
 
 
 def _check_fields(model: Any) -> None:
-    columns = model._columns.values()
+    columns, places = list(model._columns.values()), list(model._places.values())
     fits = all(type(column) is str for column in columns) and len(set(columns)) == len(columns)
     require(fits, "the columns of the features are not told apart")
-    require(model._places.keys() == set(model._labels), "a label comes twice")
+    require(places == list(range(len(places))), "the labels have other places")
     learned = model._stream.live
-    if learned.task == "classification":
-        places = range(len(model._labels))
-        require(set(learned.classes or ()) <= set(places), "the model has other labels")
+    known_labels = set(learned.classes or ()) if learned.task == "classification" else set()
+    require(known_labels <= set(places), "the model has other labels")
 
 
-def _to_fields(model: Any) -> dict[str, Any]:
-    return {
-        "parameters": {name: getattr(model, name) for name in _PARAMETERS},
-        "stream": model._stream,
-        "columns": model._columns,
-        "labels": model._labels,
-    }
-
-
-def _from_fields(cls: type[Any], fields: dict[str, Any]) -> Any:
-    require(fields["parameters"].keys() == set(_PARAMETERS), "its parameters are others")
-    model = cls(**fields["parameters"])
-    model._stream, model._columns = fields["stream"], fields["columns"]
-    model._labels = fields["labels"]
-    model._places = {label: place for place, label in enumerate(model._labels)}
-    return model
-
-
+_DICT = Kind("a dict", lambda value: type(value) is dict)
 _stored_as_it_is = stored(
     parameters={
-        "parameters": json,
-        "stream": known(Stream),
-        "columns": Kind("a dict", lambda value: type(value) is dict),
-        "labels": each(text | flag | finite).or_else("pass text, numbers, True or False as labels"),
+        **dict.fromkeys(_PARAMETERS, json),
+        "stream": known(Stream).kept_in("_stream"),
+        "columns": _DICT.kept_in("_columns"),
+        "places": _DICT.kept_in("_places"),
     },
     whole=True,
     check=_check_fields,
-    to_fields=_to_fields,
-    from_fields=_from_fields,
 )
 
 
@@ -120,8 +100,7 @@ class _Adapter:
         settings["seed"] = int(np.random.default_rng().integers(2**31)) if seed is None else seed
         self._stream = Stream(_TARGET, follow=follow, blocks=False, task=self._task, **settings)
         self._columns: dict[Hashable, str] = {}  # names of features that were learned
-        self._labels: list[Any] = []  # a classifier learns their places
-        self._places: dict[Any, int] = {}
+        self._places: dict[Any, int] = {}  # of labels: what a classifier learns
 
     @property
     def table_model(self) -> TableModel:
@@ -340,14 +319,15 @@ class Classifier(_Adapter, base.MiniBatchClassifier):
         """Predict the most likely label of one row; None before the first row is learned."""
         if not self._stream.n_rows:
             return None
-        return self._labels[self._answer(x)["prediction"]]
+        return list(self._places)[self._answer(x)["prediction"]]
 
     def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Any, float]:
         """Return the probability of each learned label; an empty dict before the first label."""
         if not self._stream.n_rows:
             return {}
         proba = self._answer(x, proba=True)["proba"]
-        return {self._labels[place]: probability for place, probability in proba.items()}
+        labels = list(self._places)
+        return {labels[place]: probability for place, probability in proba.items()}
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn the rows of a data frame, all of them or none; the same as one by one.
@@ -378,8 +358,8 @@ class Classifier(_Adapter, base.MiniBatchClassifier):
         for label in y:
             places.setdefault(_label(label), len(places))
         self._learn(rows, [places[_label(label)] for label in y], w)
-        if w and len(places) > len(self._labels):
-            self._places, self._labels = places, list(places)
+        if w:
+            self._places = places
 
 
 def _records(X: Any, y: Any) -> list[Features]:
