@@ -16,7 +16,6 @@ from types import SimpleNamespace
 import pytest
 
 import greville
-from greville import cli
 from greville.cli import _process
 from greville.persistence import ModelFileError, atomic, locked, whole_file
 from greville.tables.readers.remote import is_remote
@@ -151,10 +150,11 @@ def test_closed_pipes_of_windows(on_windows):
 
 def test_an_interrupt_is_no_kill_on_windows(monkeypatch, on_windows):
     asked = threading.Event()
-    monkeypatch.setattr(cli._thread, "interrupt_main", asked.set)
+    monkeypatch.setattr(_process._thread, "interrupt_main", asked.set)
     monkeypatch.setattr(os, "kill", lambda *_: pytest.fail("it would end the process"))
     on_windows()
-    cli._interrupt_again(SimpleNamespace(exc_type=KeyboardInterrupt))
+    with _process.repeating(KeyboardInterrupt, _process.interrupt):
+        sys.unraisablehook(SimpleNamespace(exc_type=KeyboardInterrupt))
     assert asked.wait(children.LIMIT)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import _thread
 import codecs
 import errno
 import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
@@ -92,16 +93,8 @@ class Stop:
         finally:
             self._at_once = False
 
-    def signal_again(self, ignored: sys.UnraisableHookArgs) -> None:
-        """Repeat the signal if Python has ignored the exception that was to end the block."""
-        from ..tables import Stopped
-
-        if self.signal is None or not isinstance(ignored.exc_value, Stopped):
-            sys.__unraisablehook__(ignored)
-        elif self._at_once:
-            threading.Timer(_AGAIN, self._repeat).start()
-
-    def _repeat(self) -> None:
+    def repeat(self) -> None:
+        """Send the signal again, if it still has to end a block."""
         if self._at_once and self.signal is not None:
             signal.raise_signal(self.signal)
 
@@ -113,16 +106,45 @@ def _stop() -> None:
 
 
 @contextmanager
+def repeating(kind: type[BaseException], repeat: Callable[[], None]) -> Iterator[None]:
+    """A block in which an exception of this kind is repeated where Python ignores it.
+
+    That is inside callbacks, as of weak references and of gc, of which imports have many.
+    """
+
+    def notice(ignored: Any) -> None:
+        if issubclass(ignored.exc_type, kind):
+            threading.Timer(_AGAIN, repeat).start()
+        else:
+            before(ignored)
+
+    before, sys.unraisablehook = sys.unraisablehook, notice
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+
+
+def interrupt() -> None:
+    """Interrupt the command as Ctrl-C does. Windows would end the process at once for a `kill`."""
+    if sys.platform == "win32":
+        _thread.interrupt_main()
+    else:
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+@contextmanager
 def stopping_on(*numbers: int) -> Iterator[Stop]:
     """Listen to these signals, but not to those that the shell has had ignored."""
+    from ..tables import Stopped
+
     stop = Stop()
     heard = [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
     before = {number: signal.signal(number, stop.handle) for number in heard}
-    ignored, sys.unraisablehook = sys.unraisablehook, stop.signal_again
     try:
-        yield stop
+        with repeating(Stopped, stop.repeat):
+            yield stop
     finally:
-        sys.unraisablehook = ignored
         for number, handler in before.items():
             signal.signal(number, handler)
 
