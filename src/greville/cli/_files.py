@@ -39,11 +39,8 @@ class InputTable:
         """
         from ..tables import RowErrors, find_sources
 
-        how, row_errors = (
-            reading.reading(column, hints),
-            RowErrors(skip=reading.on_error == OnError.skip),
-        )
-        table = cls(find_sources(data), how, row_errors)
+        row_errors = RowErrors(skip=reading.on_error == OnError.skip)
+        table = cls(find_sources(data), reading.reading(column, hints), row_errors)
         table.check_apart(output)
         return table
 

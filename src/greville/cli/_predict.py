@@ -35,7 +35,8 @@ def predict(
 ) -> None:
     """Predict the target of every row, and keep all columns.
 
-    With --on-error skip, rows that cannot be used are kept, with an empty prediction.
+    With --on-error skip, rows that cannot be used are kept, with an empty prediction. CSV has the
+    delimiter of the file that was read, and the decimal mark of the rows that were learned.
 
     Examples:
 
@@ -69,7 +70,8 @@ def predict(
             answers = learned.answers(batch, std=std, proba=proba)
             unlearned.add(answers)
             shown = learned, batch, answers, table.row_errors, as_name
-            writer.write(with_predictions(*shown, why=why))
+            rows = with_predictions(*shown, why=why)
+            writer.write(rows, batch.delimiter, learned.decimal)  # as they were read
     if quiet:
         return
     n, row_errors = table.rows + table.left_out, table.row_errors
@@ -125,11 +127,8 @@ def score(
     from ..tables import UnlearnedValues, add_scores, empty_score, were_learned
 
     learned = load_table_model(model, learned=True)
-    table, unlearned, score = (
-        InputTable.find(data, reading, hints=learned.settings),
-        UnlearnedValues(),
-        empty_score(learned),
-    )
+    table = InputTable.find(data, reading, hints=learned.settings)
+    unlearned, score = UnlearnedValues(), empty_score(learned)
     row_errors, no_target, is_known = table.row_errors, 0, None
     with table.batches("scoring", quiet, None if prequential else learned.needed) as batches:
         for batch in batches:

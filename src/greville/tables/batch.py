@@ -95,7 +95,7 @@ class Batch:
     `done` is the share of the source that was read by the end of them. In a `sparse` one, a column
     that is not there is missing. `skipped` are the rows that were left out before or among these,
     and why; `findings` is what the reader has to say about the source. `na` are values that stand
-    for a missing one, besides the usual ones.
+    for a missing one, besides the usual ones. `delimiter` is what stands between fields of text.
 
     Examples
     --------
@@ -117,6 +117,7 @@ class Batch:
     findings: tuple[Finding, ...] = ()
     na: tuple[str, ...] = ()
     place: Place | None = None
+    delimiter: str | None = None
     _values: dict[str, Values] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:

@@ -26,6 +26,7 @@ from .batch import Batch, RowErrors, TableError, batches_of, listed
 from .doubts import totals_row
 from .findings import Finding
 from .insights import table_effect, table_importance, table_why
+from .numerals import usual_decimal
 from .predictions import Answers
 from .schema import Schema
 from .target import CLASSIFICATION, REGRESSION, Target, check_target
@@ -155,6 +156,13 @@ class TableModel:
     def target_kind(self) -> str | None:
         """Kind of the targets: number, text, integer or flag."""
         return None if self.fitted_target is None else self.fitted_target.kind
+
+    @property
+    def decimal(self) -> str:
+        """Decimal mark of the numbers that were learned: a point or a comma."""
+        columns: list[Any] = [*self.schema.columns, self.fitted_target]
+        numerals = (each.numerals for each in columns if hasattr(each, "numerals"))
+        return usual_decimal(numerals) or "."
 
     @property
     def has_schema(self) -> bool:

@@ -23,25 +23,29 @@ _DELIMITERS = {"csv": ",", "tsv": "\t", "jsonl": None}
 class TableWriter:
     """Writes record batches to a stream, all with the columns of the first, in its order.
 
+    CSV has the `delimiter` and the `decimal` mark of the first call of `write`, if they are given.
     In Parquet and Arrow files a column keeps the type that it has in the first batch. In lines of
     JSON every row may have columns of its own.
     """
 
     def __init__(self, stream: Any, format: str) -> None:
         self._stream, self._format = stream, format
+        self._delimiter, self._decimal = _DELIMITERS.get(format), "."
         self._schema: Any = None
         self._file: Any = None
 
-    def write(self, batch: Any) -> None:
+    def write(self, batch: Any, delimiter: str | None = None, decimal: str = ".") -> None:
         """Write some rows."""
         if self._format == "jsonl":
             self._stream.write(_json_lines(batch))
             return
         if self._schema is None:
+            if delimiter not in (None, "", "\t") and self._format == "csv":
+                self._delimiter, self._decimal = delimiter, decimal
             self._begin(batch.schema)
         columns = self._in_order(batch)
         if self._file is None:
-            self._stream.write(_lines(columns, _DELIMITERS[self._format]))
+            self._stream.write(_lines(columns, self._delimiter, self._decimal))
         else:
             table = pa.RecordBatch.from_arrays(
                 list(map(_cast, columns, self._schema)), schema=self._schema
@@ -58,7 +62,7 @@ class TableWriter:
             self._file = ParquetWriter(self._stream, schema)
         else:
             names = [pa.array([name]) for name in schema.names]
-            self._stream.write(_lines(names, _DELIMITERS[self._format]))
+            self._stream.write(_lines(names, self._delimiter, self._decimal))
 
     def _in_order(self, batch: Any) -> list[Any]:
         """Return a batch's columns in the order of the first batch; absent ones are missing."""
@@ -89,10 +93,13 @@ def _cast(column: Any, field: Any) -> Any:
         ) from error
 
 
-def _lines(columns: Sequence[Any], delimiter: str | None) -> bytes:
+def _lines(columns: Sequence[Any], delimiter: str | None, decimal: str) -> bytes:
     """Lines of CSV; fields are in quotes where they have to be."""
     fields = []
-    for column in map(_spelled, columns):
+    for values in columns:
+        column = _spelled(values)
+        if decimal != "." and pa.types.is_floating(values.type):
+            column = pc.replace_substring(column, ".", decimal)
         quoted = pc.replace_substring(column, '"', '""')
         quoted = pc.binary_join_element_wise('"', quoted, '"', "")
         special = pc.match_substring_regex(column, f'[{delimiter}"\r\n]')

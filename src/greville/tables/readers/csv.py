@@ -39,7 +39,7 @@ def read(request: ReadRequest) -> Iterator[Batch]:
         for batch in _batches(request, layout, database):
             if held is not None:
                 yield held
-            held = _checked(batch, layout, doubts)
+            held = replace(_checked(batch, layout, doubts), delimiter=layout.delimiter.strip(" "))
         skipped = _skipped(request, layout, database)
         if held is not None:
             yield replace(held, skipped=skipped)
