@@ -25,7 +25,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .. import __version__
-from ..compiled import Unavailable, load
+from ..elm import ELMClassifier, ELMRegressor
 from .bodies import BUG, RequestError
 from .metrics import Metrics
 from .parameters import ServeError, ServerAddress
@@ -39,6 +39,9 @@ _TEXT = (
 
 # Seconds after which a thread must let others run: a prediction waits that long for the learner.
 _SWITCH_INTERVAL = 0.0005
+
+# Single rows after which kernels are certainly in use.
+_ROWS_THAT_LOAD = 64
 
 # Seconds that requests have to end when the server stops, and that an idle connection is kept.
 _GRACE, _KEEP_ALIVE = 10, 60
@@ -330,7 +333,12 @@ def load_kernels() -> None:
 
     That takes ten seconds and more where numba has to compile it.
     """
-    kernels = load(np.dtype(float))
-    with suppress(Unavailable):
-        for name in ("predict", "learn_number", "learn_targets", "snapshot"):
-            getattr(kernels, name, None)
+    X = np.random.default_rng(0).normal(size=(_ROWS_THAT_LOAD, 2))
+    for model, y in (
+        (ELMRegressor(4, random_state=0), X[:, 0]),
+        (ELMClassifier(4, random_state=0), X[:, 0] > 0),
+    ):
+        model.fit(X, y)
+        for x, target in zip(X, y, strict=True):
+            model.predict_one(x)
+            model.learn_one(x, target)

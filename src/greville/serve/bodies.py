@@ -179,9 +179,10 @@ def naming_row(rows: Sequence[Any], k: int) -> Iterator[None]:
         raise
 
 
-def unusable(reason: str, row: dict[str, Any]) -> RequestError:
-    """Describe a row that cannot be used to the client, with the first field that is named."""
+def unusable(reason: str, rows: Sequence[Row], k: int = 0) -> RequestError:
+    """Say why a row cannot be used: which of several, and the first field that is named."""
+    row, text = rows[k], reason.rstrip(".")
     places = {reason.find(repr(name)): name for name in row if repr(name) in reason}
-    text = reason.rstrip(".")
-    field = places[min(places)] if places else None
-    return RequestError(422, f"{text[:1].upper()}{text[1:]}.", field)
+    text = f"{text[:1].upper()}{text[1:]}."
+    text = f"Row {k + 1:,}: {text}" if len(rows) > 1 else text
+    return RequestError(422, text, places[min(places)] if places else None)

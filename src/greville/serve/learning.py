@@ -7,7 +7,7 @@ import logging
 import os
 import threading
 import time
-from collections import deque
+from collections import ChainMap, deque
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -291,14 +291,12 @@ class LearningService(Service):
         for entry in entries:
             reason = stream.no_number(entry.row)
             if reason is not None:
-                with naming_row(rows, entry.number):
-                    raise unusable(reason, entry.row)
+                raise unusable(reason, rows, entry.number)
         whole = [entry.row for entry in entries]
         answers = stream.answer(whole, stream.lines + 1, RowErrors(skip=True), together=True)
         for entry, answer in zip(entries, answers, strict=True):
             if "error" in answer:
-                with naming_row(rows, entry.number):
-                    raise unusable(answer["error"], entry.row)
+                raise unusable(answer["error"], rows, entry.number)
         if stream.n_without_target > without_target:  # as with "nan", or a blank
             what = f"The target {shown(self.target)} of a row is missing; leave such rows out."
             raise RequestError(422, what, self.target)
@@ -320,7 +318,7 @@ class LearningService(Service):
         try:
             self.stream.unlearn(whole)
         except TableError as error:
-            raise unusable(error.message, {name: None for row in whole for name in row}) from error
+            raise unusable(error.message, [dict(ChainMap(*whole))]) from error
         return {"unlearned": len(whole)}
 
     # Snapshots

@@ -21,7 +21,7 @@ from pydantic import BaseModel, BeforeValidator
 from .. import __version__
 from ..persistence import ModelFileError
 from ..tables import Answering, model_bytes, model_summary
-from .bodies import JSON, NDJSON, RequestError, naming_row, receive_body, unusable
+from .bodies import JSON, NDJSON, RequestError, receive_body, unusable
 from .learning import LearningService, Work, id_text
 from .log import Log, LogError, Row
 from .service import Service
@@ -123,8 +123,7 @@ async def predict(
         answers = answering.answers(rows, **flags)
     for k, (row, answer) in enumerate(zip(rows, answers, strict=True)):
         if "error" in answer:
-            with naming_row(rows, k):
-                raise unusable(answer["error"], row)
+            raise unusable(answer["error"], rows, k)
         if additions.std:
             std, middle = answer.get("std"), answer["prediction"]
             half = None if std is None else _NINE_OF_TEN * std
