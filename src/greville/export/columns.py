@@ -15,7 +15,7 @@ from ..tables.kinds import GAP, OTHER
 class Numeric(NamedTuple):
     """A number; a missing one, or one of `gaps`, becomes `instead` and may set an input.
 
-    With `limits`, numbers beyond them are clipped.
+    With `limits`, numbers beyond them are missing, too.
     """
 
     name: str

@@ -144,12 +144,12 @@ class _Graph:
         missing = self.add("IsNaN", x)
         for gap in column.gaps:
             missing = self.add("Or", missing, self.add("Equal", x, np.array(gap)))
-        known = self.add("Where", missing, np.array(column.instead), x)
-        numbers = [known] + [self.cast(missing, np.float64)] * column.says_missing
         if column.limits:
             low, high = map(np.array, column.limits)
-            numbers[0] = self.add("Max", self.add("Min", known, high), low)
-        return numbers
+            far = self.add("Or", self.add("Less", x, low), self.add("Greater", x, high))
+            missing = self.add("Or", missing, far)
+        known = self.add("Where", missing, np.array(column.instead), x)
+        return [known] + [self.cast(missing, np.float64)] * column.says_missing
 
     def days(self, column: Days) -> list[str]:
         x, origin = column.name, np.array(column.origin)

@@ -218,6 +218,9 @@ class Writer:
 
     def number(self, value: str, start: int, column: Numeric) -> None:
         gaps = [f"{value} == {number(gap)}" for gap in column.gaps]
+        if column.limits:
+            low, high = map(number, column.limits)
+            gaps.append(f"{value} < {low} || {value} > {high}")
         gap = " || ".join([self.no_number.format(value), *gaps])
         self.say(
             "{",
@@ -226,9 +229,6 @@ class Writer:
         )
         if column.says_missing:
             self.say(f"    x[{start + 1}] = gap;")
-        if column.limits:
-            low, high = map(number, column.limits)
-            self.say(f"    x[{start}] = fmin(fmax(x[{start}], {low}), {high});")
         self.say("}")
 
     def days(self, value: str, start: int, column: Days) -> None:

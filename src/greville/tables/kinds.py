@@ -132,7 +132,7 @@ class Number(Column):
     """A number as one input; a missing value becomes the median, with an input for gaps.
 
     With `limits`, which the first rows have where a few numbers are far from all others, what is
-    beyond them is clipped.
+    beyond them is taken for missing.
     """
 
     kind, wants = "number", "a number"
@@ -145,9 +145,9 @@ class Number(Column):
     def fit(cls, name: str, values: Values, decision: Decision, hints: Hints) -> Column:
         numbers, wrong = values.numbers_as(decision.numerals)
         gaps = np.isnan(numbers)
-        missing = bool((gaps & ~wrong).any())
-        known = numbers[~gaps]
-        return cls(name, float(np.median(known)), missing, decision.numerals, find_limits(known))
+        limits, median = find_limits(numbers[~gaps]), float(np.nanmedian(numbers))
+        missing = bool((gaps & ~wrong).any()) or limits != []
+        return cls(name, median, missing, decision.numerals, limits)
 
     def findings(self, values: Values) -> list[Finding]:
         if not self.limits:
@@ -155,7 +155,7 @@ class Number(Column):
         low, high = self.limits
         message = (
             f"{self.name!r} has a few numbers very far from the others; those below {low:.6g} or "
-            f"above {high:.6g} are clipped."
+            f"above {high:.6g} are taken for missing values."
         )
         return [Finding("extremes", message, self.name, warning=True)]
 
@@ -170,14 +170,13 @@ class Number(Column):
 
     def read(self, values: Values) -> tuple[Floats, Mask]:
         """Return the numbers, nan where one is missing, and which values are none."""
-        return values.numbers_as(self.numerals)
+        numbers, wrong = values.numbers_as(self.numerals)
+        low, high = self.limits or (-np.inf, np.inf)
+        return np.where((numbers >= low) & (numbers <= high), numbers, np.nan), wrong
 
     def fill(self, values: Values, out: Floats) -> Mask:
         numbers, wrong = self.read(values)
         gaps = np.isnan(numbers)
-        if self.limits:
-            low, high = self.limits
-            numbers = np.clip(numbers, low, high)
         out[:, 0] = np.where(gaps, self.median, numbers)
         if self.missing:
             out[:, 1] = gaps
@@ -202,7 +201,7 @@ class Number(Column):
         what = f"number with {how}" if how else "number"
         what += f", {self.median:.6g} where it is missing" * self.missing
         if self.limits:
-            what += ", clipped to {:.6g} to {:.6g}".format(*self.limits)
+            what += ", missing where it is not from {:.6g} to {:.6g}".format(*self.limits)
         return what
 
     def check(self) -> None:
