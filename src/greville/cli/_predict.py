@@ -171,9 +171,9 @@ def _usable(answers: Any) -> Any:
     """Rows that have a target and a prediction."""
     import numpy as np
 
-    if answers.target is None or answers.known is None:  # before anything was learned
+    if answers.target is None or answers.has_target is None:  # before anything was learned
         return np.zeros(len(answers.prediction), bool)
-    use = answers.known.copy()
+    use = answers.has_target.copy()
     use[list(answers.wrong)] = False
     return use & np.array([p is not None and p == p for p in answers.prediction])  # noqa: PLR0124
 

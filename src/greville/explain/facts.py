@@ -88,8 +88,8 @@ def _predicted(model: TableModel, batch: Batch, leaves_out: bool) -> tuple[Any, 
     if leaves_out:
         answers = model.leave_out(batch)
         assert answers.target is not None
-        assert answers.known is not None
-        return answers.target, answers.prediction, answers.proba, answers.known
+        assert answers.has_target is not None
+        return answers.target, answers.prediction, answers.proba, answers.has_target
     target, there, wrong = model.targets(batch)
     answers = model.answers(batch, proba=bool(model.classes))
     use = there.copy()

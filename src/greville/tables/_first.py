@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..fields import array, count, require, stored
 from ._settings import Settings
-from ._values import FLAG, IN_LABELS, NUMBER, TAGS, TEXT, TIME, VECTOR, UnknownType, joined
+from ._values import FLAG, IN_LABELS, NUMBER, TAGS, TEXT, TIME, VECTOR, UnknownType, concatenated
 from .batch import Batch, Place, TableError, check_count, record_batch
 from .decisions import Evidence, usual_of
 from .doubts import unused_options
@@ -74,7 +74,7 @@ class FirstRows:
             except UnknownType:  # nothing of it can be used
                 column = pa.nulls(n, TEXT)
             before = columns.get(name)
-            columns[name] = joined(
+            columns[name] = concatenated(
                 pa.nulls(self.n, column.type) if before is None else before, column
             )
             check_count(batch.source, len(columns))
@@ -146,13 +146,13 @@ class EncodedRows:
 
     X: NDArray[Any]
     y: NDArray[Any]
-    known: NDArray[np.bool_]
+    has_target: NDArray[np.bool_]
     wrong: dict[int, str]
 
     @property
     def usable(self) -> NDArray[np.bool_]:
         """Mask of the rows that can be learned: rows with a target and without an error."""
-        usable = self.known.copy()
+        usable = self.has_target.copy()
         usable[list(self.wrong)] = False
         return usable
 
@@ -164,7 +164,7 @@ class EncodedRows:
     def until_wrong(self) -> EncodedRows:
         """Return the rows before the first row that cannot be used."""
         stop = min(self.wrong, default=len(self.X))
-        return EncodedRows(self.X[:stop], self.y[:stop], self.known[:stop], {})
+        return EncodedRows(self.X[:stop], self.y[:stop], self.has_target[:stop], {})
 
 
 def first_columns(settings: Settings, first: FirstRows) -> tuple[Schema, Target, Batch]:

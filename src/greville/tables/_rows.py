@@ -63,12 +63,12 @@ class RowEncoder:
         inputs: list[float] = []
         late: list[float] = []  # behind those of all columns
         for value, (column, n, alone) in zip(values, self._used, strict=True):
-            found = None if self._na else column.inputs_of(value)
-            found = self._through_a_table(column, alone, value) if found is None else found
-            if found is None:
+            numbers = None if self._na else column.inputs_of(value)
+            numbers = self._through_a_table(column, alone, value) if numbers is None else numbers
+            if numbers is None:
                 return None
-            inputs += found[:n]
-            late += found[n:]
+            inputs += numbers[:n]
+            late += numbers[n:]
         x = np.array(inputs + late, np.float64)
         if _SIMPLE.issuperset(map(type, values)):  # they cannot change
             self._last = values, x

@@ -62,7 +62,7 @@ class Sample:
     def batches(self) -> list[Batch]:
         """The rows, in the order in which they came."""
         pieces = _smallest(self._pieces, self._n)[0] if self._pieces else []
-        return list(_joined([batch for batch, _ in pieces]))
+        return list(_per_source([batch for batch, _ in pieces]))
 
 
 def uniform(first: int, n: int, purpose: int) -> NDArray[np.float64]:
@@ -89,7 +89,7 @@ def _below(
     return batch.filter(keep), numbers[keep]
 
 
-def _joined(batches: list[Batch]) -> Iterator[Batch]:
+def _per_source(batches: list[Batch]) -> Iterator[Batch]:
     """Join the batches of a source that have the same columns."""
 
     def kind(batch: Batch) -> Any:

@@ -158,7 +158,7 @@ def _has_large(column: Any) -> bool:
     return most is not None and max(most, -least) > EXACT
 
 
-def joined(first: Any, more: Any) -> Any:
+def concatenated(first: Any, more: Any) -> Any:
     """Two plain columns as one; as text if they are of different types.
 
     Among numbers, also those in text, a flag is 1 or 0.
@@ -341,12 +341,12 @@ class Values:
         """Lists of numbers, also those of text such as 120/80; null for what is none."""
         if not self.is_text:
             return self.plain if self.plain.type == VECTOR else pa.nulls(len(self), VECTOR)
-        text, known = self._coded.dictionary_decode(), np.zeros(len(self), bool)
+        text, is_list = self._coded.dictionary_decode(), np.zeros(len(self), bool)
         for pattern in SEPARATORS.values():
-            known |= np.asarray(pc.match_substring_regex(text, pattern))
+            is_list |= np.asarray(pc.match_substring_regex(text, pattern))
         text = pc.replace_substring_regex(text, r"[(\[)\] ]", "")
         text = pc.replace_substring_regex(text, r"([0-9])[-/,;x×|]", r"\1;")
-        return pc.cast(pc.split_pattern(pc.if_else(pa.array(known), text, None), ";"), VECTOR)
+        return pc.cast(pc.split_pattern(pc.if_else(pa.array(is_list), text, None), ";"), VECTOR)
 
     @property
     def width(self) -> int:
@@ -376,8 +376,8 @@ def _without(column: Any, na: Sequence[str]) -> Any:
             pc.is_in(pc.utf8_trim_whitespace(column), pa.array(na, TEXT)), None, column
         )
     if column.type == NUMBER:
-        known = [number for value in na if (number := as_number(value)) is not None]
-        return pc.if_else(pc.is_in(column, pa.array(known, NUMBER)), None, column)
+        gaps = [number for value in na if (number := as_number(value)) is not None]
+        return pc.if_else(pc.is_in(column, pa.array(gaps, NUMBER)), None, column)
     return column
 
 

@@ -164,7 +164,7 @@ class Following(NamedTuple):
             for k in range(len(part.prediction)):
                 since, before = since if flags[k] else now, now
                 own = _own(part, k)
-                if k not in part.wrong and part.known[k]:  # type: ignore[index]
+                if k not in part.wrong and part.has_target[k]:  # type: ignore[index]
                     now = _learned(now, part, k, own, since if flags[k] else None)
                 if mixes:
                     _mix(part, k, since if flags[k] else before, own)

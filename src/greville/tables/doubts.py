@@ -45,12 +45,12 @@ def left_out(column: Evidence, decision: Decision) -> tuple[str, str] | None:
     if kind in ("number", "flag", "time") and _is_constant(values):
         return "constant", f"it is {values.text[0].as_py()} in every row"
     if kind in ("text", "code"):
-        known = n - values.plain.null_count
+        n_present = n - values.plain.null_count
         distinct = pc.count_distinct(values.plain).as_py()
-        if known >= _LEAST_ROWS and distinct > _SHARE_OF_UNIQUE * known:
+        if n_present >= _LEAST_ROWS and distinct > _SHARE_OF_UNIQUE * n_present:
             return "unique text", "text with a different value in nearly every row"
     if kind == "number":
-        numbers = _known(values.numbers_as(decision.numerals)[0])
+        numbers = _present(values.numbers_as(decision.numerals)[0])
         if _all_differ(numbers) and _is_named_id(column.name, numbers):
             return "id", "it is an id, a different whole number in nearly every row"
     return None
@@ -61,17 +61,17 @@ def doubts(column: Evidence, decision: Decision, places: Any = None) -> list[Fin
     if decision.kind in ("text", "code"):
         return _doubts_of_text(column, decision)
     numbers, advice = column.values.numbers_as(decision.numerals)[0], ", pass {ignore}."
-    known = ~np.isnan(numbers)
-    if decision.kind != "number" or not _all_differ(numbers[known]):
+    present = ~np.isnan(numbers)
+    if decision.kind != "number" or not _all_differ(numbers[present]):
         return []
-    steps = np.diff(numbers[known])
+    steps = np.diff(numbers[present])
     if places is not None:
-        steps = steps - np.diff(places[known]) + 1
+        steps = steps - np.diff(places[present]) + 1
     ignore = [column.name]
     if (steps == 1).mean() > 0.99:
         text = " counts the rows and is used as a number; if it is not a measurement"
         return [column.finding("row numbers", text, advice, warning=True, ignore=ignore)]
-    low, high = numbers[known].min(), numbers[known].max()
+    low, high = numbers[present].min(), numbers[present].max()
     if low >= 1e4 and np.floor(np.log10(low * 10)) > np.log10(high) and not decision.findings:
         text = " is used as a number; if its values (all different, and of equal length) are ids"
         return [column.finding("id", text, advice, ignore=ignore)]
@@ -92,11 +92,11 @@ def _doubts_of_text(column: Evidence, decision: Decision) -> list[Finding]:
 
 def _digits_in_one_pattern(column: Evidence) -> list[Finding]:
     """Text that may be numbers or dates in a way that is not known."""
-    first, texts = re.compile(_DIGITS_FIRST).match, column.texts
+    begins_with_digit, texts = re.compile(_DIGITS_FIRST).match, column.texts
     shapes: dict[str, list[str]] = {}
     weights: Counter[str] = Counter()
     for text, n in zip(texts.distinct, texts.counts.tolist(), strict=True):
-        if first(text):
+        if begins_with_digit(text):
             shape = re.sub("[^9.,:/'+-]", "", re.sub("[0-9]+", "9", text))
             shapes.setdefault(shape, []).append(text)
             weights[shape] += n
@@ -157,7 +157,7 @@ def _is_index(column: Evidence, decision: Decision) -> bool:
     pandas = _PANDAS.fullmatch(column.name)
     if not (pandas or _UNNAMED.fullmatch(column.name)) or decision.kind != "number":
         return False
-    numbers = _known(column.values.numbers[0])
+    numbers = _present(column.values.numbers[0])
     if len(numbers) < _LEAST_ROWS_OF_INDEX or (numbers != np.round(numbers)).any():
         return False
     unique = len(np.unique(numbers)) == len(numbers)
@@ -168,7 +168,7 @@ def _is_constant(values: Values) -> bool:
     return values.plain.null_count == 0 and pc.count_distinct(values.plain).as_py() == 1
 
 
-def _known(numbers: Floats) -> Floats:
+def _present(numbers: Floats) -> Floats:
     return numbers[~np.isnan(numbers)]
 
 

@@ -79,15 +79,15 @@ class TrainingScore:
 
     def __init__(self) -> None:
         self._sample = Sample(_ROWS_LEFT_OUT)
-        self._found: Any = None
+        self._score: Any = None
 
     def before_learning(self, model: TableModel, chunk: Sequence[Batch]) -> None:
         """Score a chunk of rows that the model has not learned yet."""
         if not model.leaves_out:
             if model.n_rows > 0:
-                self._found = self._found or empty_score(model)
+                self._score = self._score or empty_score(model)
                 for batch in chunk:
-                    add_scores(self._found, model, batch, RowErrors(skip=True))
+                    add_scores(self._score, model, batch, RowErrors(skip=True))
             return
         for batch in chunk:
             self._sample.add(batch)
@@ -106,14 +106,14 @@ class TrainingScore:
                 answers = model.leave_out(FirstRows.of(self._sample.batches()).batch())
             except ValueError:  # rows determine their own predictions
                 return None
-            self._found, use = empty_score(model), answers.known
+            self._score, use = empty_score(model), answers.has_target
             assert use is not None
             assert answers.target is not None
             proba = None if answers.proba is None else answers.proba[use]
-            self._found.add(answers.target[use], answers.prediction[use], proba)
-        if self._found is None or not self._found.n:
+            self._score.add(answers.target[use], answers.prediction[use], proba)
+        if self._score is None or not self._score.n:
             return None
-        return {"how": how, **self._found.summary()}
+        return {"how": how, **self._score.summary()}
 
 
 def score_rows(
@@ -127,9 +127,9 @@ def score_rows(
     return {"how": "held out", **score.summary()}
 
 
-def check_held_out(found: Any, model: TableModel) -> None:
+def check_held_out(score: Any, model: TableModel) -> None:
     """Raise a TableError if no row that was held out could be scored."""
-    if not found.n:
+    if not score.n:
         raise TableError(f"no row that was held out has a value of {model.target!r}.")
 
 
@@ -150,7 +150,7 @@ def empty_score(model: TableModel) -> RegressionScore | ClassificationScore:
 
 
 def add_scores(
-    found: Any,
+    score: Any,
     model: TableModel,
     batch: Batch,
     row_errors: RowErrors,
@@ -168,7 +168,7 @@ def add_scores(
     use = there.copy()
     use[list(wrong)] = False
     more = answers.proba if classes else answers.std
-    found.add(y[use], answers.prediction[use], None if more is None else more[use])
+    score.add(y[use], answers.prediction[use], None if more is None else more[use])
     return int((~there).sum())
 
 
@@ -271,9 +271,9 @@ class ClassificationScore:
             return
         place = {label: i for i, label in enumerate(self.classes)}
         index = np.array([place.get(label, -1) for label in y.tolist()])
-        known = index >= 0
+        has_class = index >= 0
         own = np.zeros(len(y))
-        own[known] = proba[np.flatnonzero(known), index[known]]
+        own[has_class] = proba[np.flatnonzero(has_class), index[has_class]]
         self._with_proba += len(y)
         self._logs -= float(np.log(np.maximum(own, 1e-15)).sum())
         self._squares += float((proba**2).sum() - 2 * own.sum() + len(y))

@@ -85,8 +85,8 @@ def shares(model: Any, batch: Batch, prediction: NDArray[Any]) -> list[tuple[flo
 def reasons(model: Any, batch: Batch, prediction: NDArray[Any]) -> list[str]:
     """For each row the columns with the largest shares of its prediction, as text."""
     return [
-        "; ".join(f"{name} {share:+.4g}" for name, share in islice(found.items(), 3))
-        for _, found in shares(model, batch, prediction)
+        "; ".join(f"{name} {share:+.4g}" for name, share in islice(largest.items(), 3))
+        for _, largest in shares(model, batch, prediction)
     ]
 
 
@@ -134,7 +134,7 @@ def _grid(column: Column, batches: list[Batch], most: int) -> tuple[Any, Values]
     if isinstance(column, Flag):
         return np.array(["false", "true"], object), Values(pa.array([False, True]))
     ordered = [column.ordered(batch.values(column.name)) for batch in batches]
-    numbers = [found[0] for found in ordered if found is not None]
+    numbers = [pair[0] for pair in ordered if pair is not None]
     if len(numbers) < len(ordered) or not numbers:
         raise TableError(
             f"column={column.name!r}: it is {column.description()}, and has no order; an effect "

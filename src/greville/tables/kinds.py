@@ -266,29 +266,29 @@ class Text(Column):
         counts = Counter(names.drop_null().to_pylist())
         common = sorted(counts, key=lambda value: (-counts[value], value))
         most = hints.categories or _MOST_INPUTS + MOST_UNITS
-        known = common[: min(most, _MOST_INPUTS)]
+        frequent = common[: min(most, _MOST_INPUTS)]
         least = 1 if hints.categories else _LEAST_ROWS
-        rare = [value for value in common[len(known) : most] if counts[value] >= least]
+        rare = [value for value in common[len(frequent) : most] if counts[value] >= least]
         return replace(
             empty,
-            values=sorted(known),
-            others=len(counts) > len(known) + len(rare),
-            common=sorted(known).index(common[0]),
+            values=sorted(frequent),
+            others=len(counts) > len(frequent) + len(rare),
+            common=sorted(frequent).index(common[0]),
             gaps=names.null_count > 0,
             late=sorted(rare),
-            most=hints.categories or max(_MOST_INPUTS, len(known) + len(rare)),
+            most=hints.categories or max(_MOST_INPUTS, len(frequent) + len(rare)),
         )
 
     def findings(self, values: Values) -> list[Finding]:
         if not self.others:
             return []
         names = self._names(values)
-        n, known = len(names.drop_null().unique()), len(self.values) + len(self.late)
-        told = [*self.values, *self.late]
-        rows = int((_places_in(told, names) < 0).sum()) - names.null_count
+        n, n_separate = len(names.drop_null().unique()), len(self.values) + len(self.late)
+        separate = [*self.values, *self.late]
+        rows = int((_places_in(separate, names) < 0).sum()) - names.null_count
         message = (
-            f"{self.name!r} has {n:,} different values, and {known:,} of them are told apart; the "
-            f"others, in {rows:,} of {len(names):,} rows, count as one"
+            f"{self.name!r} has {n:,} different values, and {n_separate:,} of them are told apart; "
+            f"the others, in {rows:,} of {len(names):,} rows, count as one"
         )
         advice = "; for all pass {categories}."
         return [Finding("many values", message, self.name, False, advice, {"categories": n})]
@@ -415,8 +415,8 @@ class Tags(Column):
         lists, wrong = values.tags
         places = {word: i for i, word in enumerate(self.values)}
         for row, words in zip(out, lists, strict=True):
-            known = [places.get(word, len(self.values)) for word in words]
-            row[[i for i in known if i < len(row)]] = 1
+            inputs = [places.get(word, len(self.values)) for word in words]
+            row[[i for i in inputs if i < len(row)]] = 1
         return wrong
 
     def description(self) -> str:
@@ -546,9 +546,9 @@ class Ignored(Column):
         return f"not used: {self.why}"
 
 
-def _places_in(known: list[str], names: Any) -> NDArray[np.int64]:
+def _places_in(values: list[str], names: Any) -> NDArray[np.int64]:
     """Return the indices of names in the known names; -1 for unknown ones."""
-    return np.array(pc.fill_null(pc.index_in(names, value_set=pa.array(known, TEXT)), -1))
+    return np.array(pc.fill_null(pc.index_in(names, value_set=pa.array(values, TEXT)), -1))
 
 
 def _shown(values: list[str]) -> str:

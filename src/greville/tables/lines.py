@@ -23,12 +23,12 @@ class LineSplitter:
 
     def add(self, data: bytes) -> list[bytes | None]:
         """The lines that are now whole; None for one that was too long."""
-        *whole, rest = data.split(b"\n")
+        *whole, end = data.split(b"\n")
         lines: list[bytes | None] = []
         for piece in whole:
             self._keep(piece)
             lines.append(self._line())
-        self._keep(rest)
+        self._keep(end)
         return lines
 
     def end(self) -> list[bytes | None]:

@@ -41,7 +41,7 @@ _NOTHING_LEARNED = "the model has learned nothing yet; give it rows with a targe
 _NO_PROBABILITIES = "the model predicts a number; there are no probabilities."
 
 # What says that a single row has a target, and types of values that never change.
-_KNOWN = np.ones(1, bool)
+_HAS_TARGET = np.ones(1, bool)
 _SIMPLE = frozenset({float, int, str, bool, type(None)})
 
 Row = Mapping[str, Any]
@@ -199,14 +199,14 @@ class TableModel:
         return 0 if n >= ROWS_OF_UNITS else _n_until_due(n)
 
     @property
-    def _known_target(self) -> Target:
+    def _fitted_target(self) -> Target:
         return _learned(self.fitted_target)
 
     @property
     def classes(self) -> list[Any]:
         """The labels that were learned, sorted."""
-        known = self.task == CLASSIFICATION and self.estimator is not None
-        return self.estimator.classes_.tolist() if known else []
+        has_classes = self.task == CLASSIFICATION and self.estimator is not None
+        return self.estimator.classes_.tolist() if has_classes else []
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -391,10 +391,10 @@ class TableModel:
 
     def _keep(self, batch: Batch, whole: Batch | None = None, *, stale: bool = True) -> None:
         """Keep more of the first rows, which are part of `whole`; `stale` if not learned yet."""
-        first = self.first
-        assert first is not None
+        rows = self.first
+        assert rows is not None
         self._check_names(whole or batch)
-        self.first = first.with_batch(batch, self.settings.uses)
+        self.first = rows.with_batch(batch, self.settings.uses)
         self.stale = stale
 
     def _settle(self, row_errors: RowErrors) -> None:
@@ -462,8 +462,8 @@ class TableModel:
         """The rows of a batch as the estimator takes them."""
         batch = batch.with_gaps(self.settings.na)
         X, wrong = self.schema.encode(batch)
-        y, known, wrong_targets = self._known_target.read(batch)
-        return EncodedRows(X, y, known, wrong_targets | wrong)
+        y, has_target, wrong_targets = self._fitted_target.read(batch)
+        return EncodedRows(X, y, has_target, wrong_targets | wrong)
 
     def _checked(self, batch: Batch, row_errors: RowErrors) -> EncodedRows:
         rows = self._encoded(batch)
@@ -475,7 +475,7 @@ class TableModel:
         rows = self._with_late_inputs(batches, rows)
         parts = [each.learned_from() for each in rows]
         X, y = map(np.concatenate, zip(*parts, strict=True)) if len(parts) > 1 else parts[0]
-        self.n_without_target += sum(int((~each.known).sum()) for each in rows)
+        self.n_without_target += sum(int((~each.has_target).sum()) for each in rows)
         if len(X):
             self._check_classes(y)
             with naming_rows(batches):
@@ -570,8 +570,9 @@ class TableModel:
         model = copy(self.settle())
         rows, estimator = model._encoded(batch), model.estimator
         use = rows.usable if estimator is not None else np.zeros(len(batch), bool)
-        known = model._no_predictions(len(batch))
-        answers = Answers(known, rows.wrong, target=rows.y, known=use)
+        answers = Answers(
+            model._no_predictions(len(batch)), rows.wrong, target=rows.y, has_target=use
+        )
         if use.any() and model.task == CLASSIFICATION:
             proba = estimator.loo_predict(*rows.learned_from(), method="predict_proba")
             answers.prediction[use] = estimator.classes_[proba.argmax(axis=1)]
@@ -583,7 +584,7 @@ class TableModel:
 
     def targets(self, batch: Batch) -> tuple[NDArray[Any], NDArray[np.bool_], dict[int, str]]:
         """Return the targets of a batch, a mask of present ones, and the reasons for wrong ones."""
-        return self.settle()._known_target.read(batch)
+        return self.settle()._fitted_target.read(batch)
 
     # Predicted and then learned
 
@@ -612,8 +613,8 @@ class TableModel:
                     answers.append(new._record_first(batch.part(start, stop), row_errors, options))
                     start += len(answers[-1].prediction)
                 if start < len(batch):
-                    rest = batch.part(start, len(batch))
-                    answers.append(new._record(rest, new._checked(rest, row_errors), **options))
+                    more = batch.part(start, len(batch))
+                    answers.append(new._record(more, new._checked(more, row_errors), **options))
         return answers
 
     def _record_first(
@@ -660,7 +661,9 @@ class TableModel:
             return Answers((self if self.has_schema else new)._no_predictions(1), wrong)
         new._relearn(batch, rows, row_errors, drop=True)
         self.__dict__ = new.__dict__
-        return Answers(self._no_predictions(1), {}, target=rows.y[-1:], known=rows.known[-1:])
+        return Answers(
+            self._no_predictions(1), {}, target=rows.y[-1:], has_target=rows.has_target[-1:]
+        )
 
     def _record(
         self, batch: Batch, rows: EncodedRows, *, std: bool = False, proba: bool = False
@@ -669,9 +672,9 @@ class TableModel:
         batch, proba = batch.with_gaps(self.settings.na), proba and self.task == CLASSIFICATION
         (rows,) = self._with_late_inputs([batch], [rows])
         X, y, use = rows.X, rows.y, rows.usable
-        answers = Answers(self._no_predictions(len(batch)), rows.wrong, target=y, known=use)
+        answers = Answers(self._no_predictions(len(batch)), rows.wrong, target=y, has_target=use)
         parts: list[tuple[Any, Answers]] = []
-        self.n_without_target += int((~rows.known).sum())
+        self.n_without_target += int((~rows.has_target).sum())
         self._check_classes(y[use])
         # Rows with a new value are alone: they are predicted as rows without a target are.
         new = np.flatnonzero(use)[self.schema.new_rows(X[use])]
@@ -701,9 +704,9 @@ class TableModel:
             predicted, spread = estimator.prequential(X, y, return_std=True)
             return Answers(predicted, {}, std=spread)
         if proba:
-            found = estimator.prequential(X, y, method="predict_proba")
-            labels = estimator.classes_[found.argmax(axis=1)]
-            return Answers(labels, {}, proba=found, classes=self.classes)
+            probabilities = estimator.prequential(X, y, method="predict_proba")
+            labels = estimator.classes_[probabilities.argmax(axis=1)]
+            return Answers(labels, {}, proba=probabilities, classes=self.classes)
         return Answers(estimator.prequential(X, y), {})
 
     # Rows as dicts
@@ -753,7 +756,7 @@ class TableModel:
         if y is None:
             return None
         answers = self._answer_usual(x, proba=proba)
-        answers.target, answers.known = np.array([y]), _KNOWN
+        answers.target, answers.has_target = np.array([y]), _HAS_TARGET
         if learns:
             self._learn_usual(row, x, y)
         return answers
@@ -781,8 +784,8 @@ class TableModel:
             return np.array([self.estimator.predict_one(x)], np.float64), None
         if not proba:
             return np.array([self.estimator.predict_one(x)]), None
-        found = self.estimator.predict_proba_one(x)
-        return self.estimator.classes_[[int(found.argmax())]], found[None]
+        probabilities = self.estimator.predict_proba_one(x)
+        return self.estimator.classes_[[int(probabilities.argmax())]], probabilities[None]
 
     def predict_one(self, row: Row) -> Any:
         """The prediction for one row, in microseconds.
@@ -852,9 +855,9 @@ class TableModel:
 
     def _batch(self, rows: Sequence[Row]) -> Batch:
         """Rows as a batch, if each has one of the columns."""
-        known = self.schema.names if self.has_schema else []
-        if known and any(map(frozenset(known).isdisjoint, rows)):
-            raise TableError(f"the row: it has none of the columns {listed(known)}")
+        used = self.schema.names if self.has_schema else []
+        if used and any(map(frozenset(used).isdisjoint, rows)):
+            raise TableError(f"the row: it has none of the columns {listed(used)}")
         names = self.needed if self.first is None else None
         return batch_of_rows(rows, names or list(dict.fromkeys(chain(*rows))), "the row")
 
@@ -873,8 +876,8 @@ class TableModel:
     def _may_keep(self, row: Row) -> bool:
         """Whether a first row is like the earlier ones, and may wait for the next decision."""
         assert self._first is not None
-        due = _n_until_due(self._first.n + len(self._kept)) == 1
-        if due or self.stale or not row.keys() <= self._first.columns.keys():
+        is_last = _n_until_due(self._first.n + len(self._kept)) == 1
+        if is_last or self.stale or not row.keys() <= self._first.columns.keys():
             return False
         return all(type(value) in _SIMPLE for value in row.values())
 
@@ -898,7 +901,7 @@ class TableModel:
 
     def _target_of(self, row: Row) -> tuple[Any, str | None]:
         """Return the target of a row, None if missing or wrong, and the reason if wrong."""
-        return self._known_target.read_one(row.get(self.target), self.settings.na)
+        return self._fitted_target.read_one(row.get(self.target), self.settings.na)
 
     def _learn_usual(self, row: Row, x: NDArray[Any], y: Any) -> None:
         """Learn a row of usual values."""
@@ -1010,16 +1013,16 @@ class TableModel:
             return
         check_target(batch, self.target)
         names = batch.table.schema.names
-        known, features = set(names), self.settings.features
+        present, features = set(names), self.settings.features
         for key in NAMING_COLUMNS:
-            for name in set(getattr(self.settings, key) or ()) - known:
+            for name in set(getattr(self.settings, key) or ()) - present:
                 if features is None or name in features:
                     raise TableError(
                         f"{batch.source}: there is no column {name!r}; it has {listed(names)}.",
                         " Pass other names as {" + key + "}.",
                         **{key: None},
                     )
-        missing = [name for name in self.first.columns if name not in known]
+        missing = [name for name in self.first.columns if name not in present]
         if missing:
             raise TableError(
                 f"{batch.source}: it has no column {listed(missing)}, which the rows before had; "

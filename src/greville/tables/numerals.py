@@ -247,15 +247,15 @@ def _shape(text: str) -> _Shape | None:
 def _multiple_and_unit(shape: _Shape, usual: str = "") -> tuple[float, str]:
     """What a word behind a number multiplies it by, and its unit; `usual` is the column's unit."""
     after = shape.after.strip(" .,")
-    first, _, rest = shape.after.strip().partition(" ")
+    word, _, unit = shape.after.strip().partition(" ")
     if usual and usual == after:
         return 1.0, after
-    money = bool(shape.before) or _is_currency(rest) or _is_currency(usual)
-    is_unit = first in _OF_MONEY or (shape.after[:1] == " " and first in _WITHOUT_BLANK)
-    if first in _MULTIPLES and (money or not is_unit):
-        return _MULTIPLES[first], rest
-    if first[:1] in _MULTIPLES and _is_currency(first[1:]):
-        return _MULTIPLES[first[:1]], first[1:]
+    money = bool(shape.before) or _is_currency(unit) or _is_currency(usual)
+    is_unit = word in _OF_MONEY or (shape.after[:1] == " " and word in _WITHOUT_BLANK)
+    if word in _MULTIPLES and (money or not is_unit):
+        return _MULTIPLES[word], unit
+    if word[:1] in _MULTIPLES and _is_currency(word[1:]):
+        return _MULTIPLES[word[:1]], word[1:]
     return 1.0, after
 
 

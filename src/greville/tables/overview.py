@@ -192,15 +192,15 @@ class _Seen:
 
     def _look(self, name: str, values: Values) -> None:
         column = self._columns.get(name)
-        known = None if column is None else column.ordered(values)
-        if known is None:
+        ordered = None if column is None else column.ordered(values)
+        if ordered is None:
             self.missing[name] += values.text.null_count
             return
-        gaps = np.isnan(known[0])
-        self.missing[name] += int((gaps & ~known[1]).sum())
+        gaps = np.isnan(ordered[0])
+        self.missing[name] += int((gaps & ~ordered[1]).sum())
         if not gaps.all():
             low, high = self.ends.get(name, (np.inf, -np.inf))
-            ends = float(np.nanmin(known[0])), float(np.nanmax(known[0]))
+            ends = float(np.nanmin(ordered[0])), float(np.nanmax(ordered[0]))
             self.ends[name] = min(low, ends[0]), max(high, ends[1])
 
     def findings(self) -> list[Finding]:

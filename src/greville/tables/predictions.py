@@ -27,7 +27,7 @@ class Answers:
     std: NDArray[Any] | None = None
     proba: NDArray[Any] | None = None
     target: NDArray[Any] | None = None
-    known: NDArray[np.bool_] | None = None  # rows that have a target
+    has_target: NDArray[np.bool_] | None = None
     unlearned: dict[str, list[str]] = field(default_factory=dict)  # values, by column
     guessed: set[int] = field(default_factory=set)  # learned rows with values that were new
     classes: Sequence[Any] = ()  # those that `proba` has a column for

@@ -586,7 +586,7 @@ class Stream:
         self.unlearned.add(part)
         for k, predicted in enumerate(part.prediction.tolist()):
             answer = answer_of(part, k, proba=proba)
-            known = part.target is not None and part.known is not None and part.known[k]
+            known = part.target is not None and part.has_target is not None and part.has_target[k]
             if known and "error" not in answer:
                 self._update_monitor(predicted, part.target[k])  # type: ignore[index]
             yield answer

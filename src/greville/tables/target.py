@@ -71,7 +71,7 @@ class Target:
         """
         if decision.kind == "number":
             numerals = decision.numerals
-            numbers = _known(values.numbers_as(numerals)[0])
+            numbers = _present(values.numbers_as(numerals)[0])
             whole = bool((numbers == np.round(numbers)).all())
             labels = task == "auto" and whole and numerals.is_plain and _few(numbers)
             if not (task == CLASSIFICATION or labels):
@@ -113,7 +113,7 @@ class Target:
             y, missing, wrong = self._parsed(batch.values(self.name))
         except UnknownType as error:
             raise TableError(f"{batch.source}: the target {self.name!r}: {error}.") from error
-        reason = f"the target {self.name!r} should be {self._wanted}, got "
+        reason = f"the target {self.name!r} should be {self._expected}, got "
         reasons = {int(i): reason + batch.shown(self.name, int(i)) for i in np.flatnonzero(wrong)}
         return y, ~missing, reasons
 
@@ -159,9 +159,9 @@ class Target:
         return numbers.astype(bool if is_flag else np.int64), missing, wrong
 
     @property
-    def _wanted(self) -> str:
-        wanted = {"number": "a number", "integer": "a whole number", "flag": "true or false"}
-        return wanted.get(self.kind, f"text of at most {_LONGEST_LABEL:,} characters")
+    def _expected(self) -> str:
+        expected = {"number": "a number", "integer": "a whole number", "flag": "true or false"}
+        return expected.get(self.kind, f"text of at most {_LONGEST_LABEL:,} characters")
 
 
 def check_target(batch: Batch, name: str) -> None:
@@ -194,7 +194,7 @@ def decide_target(column: Evidence) -> Decision:
         return decision if words <= set(FLAGS[0]) else replace(decision, kind="text")
     if decision.kind == "words" or (decision.kind == "vector" and column.is_text):
         return replace(decision, kind="text", findings=())
-    if decision.kind == "code" and not _few(_known(values.numbers[0])):
+    if decision.kind == "code" and not _few(_present(values.numbers[0])):
         text = (
             f" has leading zeros, such as {column.texts.some(LEADING_ZEROS)}, and is learned as a "
             "number; if its values are labels"
@@ -215,7 +215,7 @@ def decide_target(column: Evidence) -> Decision:
     return decision.saying(column.finding("extremes", text, warning=True))
 
 
-def _known(numbers: Any) -> Any:
+def _present(numbers: Any) -> Any:
     return numbers[~np.isnan(numbers)]
 
 
