@@ -39,6 +39,7 @@ OTHERS = {
     "series": "series.run",
     "many-series": "series.many",
     "reservoirs": "reservoirs.run",
+    "kernel-filters": "reservoirs.kernels",
     "probabilities": "probabilities.run",
     "tables": "tables.run",
     "streaming": "streaming.run",
