@@ -87,6 +87,10 @@ class FadingState(RidgeState):
 
     # Learning
 
+    def at_epsilon(self) -> Self:
+        """Return a state that has the root at ε as its sums, chooses none, and has no floor."""
+        return replace(super().at_epsilon(), floor=0.0, warned=True)
+
     def saw(self, energies: Array) -> Self:
         """Return the state after rows with squared lengths |a|²; derived values stay."""
         energies = energies[energies > 0]

@@ -35,6 +35,9 @@ _PER_COPY, _MOST_OF_COPIES = 0.2, 1.0
 # Rows that differ by less than so many times the rounding of their mean do not differ.
 _STUCK = 64.0
 
+# The part of the squares of targets that a loss is which is found as a difference.
+_LEAST_LOSS = {"d": 1e-5, "f": 1e-2}
+
 Blocks = Callable[[], Iterator[tuple[Array, Array]]]
 
 
@@ -57,15 +60,27 @@ def statistics_of(sums: Sums, squares: float | None = None) -> Statistics:
     return Statistics(b, max(count - 1, 0.0), length, of_means)
 
 
-def path_of(sums: Sums, most_units: float, least: float = 0.0) -> Path | None:
-    """The evidence for each ε that is tried; None where the rows are zeros, or none."""
+def path_of(sums: Sums, most_units: float, least: float = 0.0) -> tuple[Path | None, Sums | None]:
+    """The evidence for each ε that is tried, and the root at the best if it was found on the way.
+
+    No path where the rows are zeros, or none; no root where a Cholesky factor loses digits.
+    """
     statistics, b = statistics_of(sums), sums.backend
     if statistics.length == 0:
-        return None
+        return None, None
     # The ε that the rounding of rows of this mean square length does not reach
     rounding = eps(sums.dtype) * float(np.sqrt(statistics.length)) / LARGEST_LOSS[sums.dtype.char]
     with b.few_threads(0 if sums.n_hidden < b.tuning.wide else np.inf):
-        return choose_epsilon(statistics, sums, max(sums.prior, rounding, least), most_units)[0]
+        smallest = max(sums.prior, rounding, least)
+        path, R = choose_epsilon(statistics, sums, smallest, most_units)
+        if R is None or sums.basis is not None or not linalg.gram_is_safe(b, R, sums.dtype):
+            return path, None
+        Z = b.solve(R, b.matmul(sums.R.T, sums.Z), transposed=True)
+    squares = sums.loss + b.column_squares(sums.Z)
+    loss = squares - b.column_squares(Z)
+    if (loss < _LEAST_LOSS[sums.dtype.char] * squares).any():  # a difference without digits
+        return path, None
+    return path, replace(sums, R=R, Z=Z, loss=loss, prior=path.chosen)
 
 
 # The Gram matrix

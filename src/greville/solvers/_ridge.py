@@ -182,12 +182,13 @@ class RidgeState(State):
         base, tuning = self.flushed(), self.shape.backend.tuning
         if not base.chooses:
             return base
-        path = path_of(base.sums, most_units or tuning.svd_units, base.least)
+        path, root = path_of(base.sums, most_units or tuning.svd_units, base.least)
         if path is None:  # nothing but zeros so far, or as far as rows count
             return base if base.epsilon >= _BEFORE else replace(base, epsilon=_BEFORE)
+        if path.chosen == max(base.epsilon, base.sums.prior) and is_derived(base, "root"):
+            root = base.root
         new = replace(base, epsilon=path.chosen, path=path)
-        same = path.chosen == max(base.epsilon, base.sums.prior) and is_derived(base, "root")
-        return with_derived(new, root=base.root) if same else new
+        return new if root is None else with_derived(new, root=root)
 
     # Rows
 
@@ -213,6 +214,30 @@ class RidgeState(State):
         most = self.backend.tuning.svd_units if self.chooses else None
         return learn(self, self.chunk(rows), most_units=most)
 
+    def _recorded(self, rows: Rows, spread: bool = False) -> tuple[Self, list[Array]]:
+        """Record rows; where ε is chosen, its root follows them, and the sums learn them after."""
+        if not self.chooses:
+            return super()._recorded(rows, spread)
+        length = block_length(self.backend, self.n_hidden, self.dtype)
+        state, stop, parts = self, 0, list[list[Array]]()
+        while stop < rows.n:
+            due = state.next_event(state.n_seen)
+            start, stop = stop, min(rows.n, stop + length, stop + due - state.n_seen)
+            part = rows.part(start, stop)
+            part = Rows.of(*part.make(0, part.n), part.weight)  # activations are made once
+            follower, predicted = state.at_epsilon()._recorded(part, spread)
+            parts.append(predicted)
+            state = replace(state).learn_now(part)
+            if state.n_seen < due:
+                with_derived(state, root=follower.sums)
+        predictions, *spreads = zip(*parts, strict=True)
+        answers = [self.backend.xp.concat(list(predictions)), *map(np.concatenate, spreads)]
+        return state, answers
+
+    def at_epsilon(self) -> Self:
+        """Return a state that has the root at ε as its sums, and chooses none."""
+        return replace(self, sums=self.root, epsilon=self.root.prior, chooses=False)
+
     def innovated(self, H: Array, Y: Array, weight: Array) -> tuple[Self, Array]:
         # Rows growing by the inverse of what old ones lose, and all of it scaled down at the end.
         b, n, rows = self.backend, len(weight), Rows.of(H, Y, weight)
@@ -221,13 +246,11 @@ class RidgeState(State):
         if mean is not None:
             H, Y, factor, _, mean = mean.follow(b, H, Y, factor**2)
             mean = mean.faded(decay)
-        seen = self.n_seen + n
-        due = self.chooses and self.last_event(seen) == seen
-        state, errors = innovate(self, H, Y, factor, follow=not due)
+        sums, errors = innovate(self.sums, H, Y, factor)
         fading = self.keep ** np.arange(n - 1, -1, -1.0)
         tally = Counts.of(b, rows, fading, self.sums.tally)
-        state = state.faded(decay).noted(tally, mean, decay).saw(energies)
-        return state.counted(seen).after_event(), errors
+        state = self.with_sums(sums).faded(decay).noted(tally, mean, decay).saw(energies)
+        return state.counted(self.n_seen + n).after_event(), errors
 
     def saw(self, energies: Array) -> Self:
         """Return the state after rows with squared lengths |a|², which matter where rows fade."""
@@ -473,42 +496,22 @@ def learn(ridge: Any, chunk: Chunk, *, decay: float = 1.0, most_units: float | N
     return new if most_units is None else new.chosen(most_units)
 
 
-def innovate(
-    ridge: RidgeState, H: Array, Y: Array, factor: Array, *, follow: bool = True
-) -> tuple[Any, Array]:
+def innovate(sums: Sums, H: Array, Y: Array, factor: Array) -> tuple[Sums, Array]:
     """Learn a few rows multiplied by their factors; the error of each before it was learned.
 
-    Rows with a factor of zero are only predicted. `factor` is NumPy's. With `follow` a root at a
-    chosen ε follows the sums; without it, it is made again when it is needed.
+    Rows with a factor of zero are only predicted. `factor` is NumPy's.
     """
-    b, (n, n_hidden) = ridge.backend, H.shape
-    few = is_few(n_hidden, ridge.sums.rank + n)
-    ridge = ridge if few or ridge.sums.tol is not None else ridge.dense()
+    b, (n, n_hidden) = sums.backend, H.shape
+    few = is_few(n_hidden, sums.rank + n)
+    sums = sums if few else dense(sums, singular=False)
     errors, counts = b.xp.empty_like(Y), factor > 0
     cuts = [0, *(np.flatnonzero(counts[1:] != counts[:-1]) + 1).tolist(), n]
     for start, stop in pairwise(cuts):
         h, y = H[start:stop, :], Y[start:stop, :]
         if counts[start]:
-            f = b.asarray(factor[start:stop, None], ridge.dtype)
-            ridge, found = _innovate(ridge, f * h, f * y, follow=follow, few=few)
+            f = b.asarray(factor[start:stop, None], sums.dtype)
+            sums, found = innovate_rows(sums, f * h, f * y, few=few)
             errors[start:stop, :] = found / f
         else:
-            errors[start:stop, :] = y - b.matmul(h, ridge.root.weights)
-    return ridge, errors
-
-
-def _innovate(
-    ridge: RidgeState, H: Array, Y: Array, *, follow: bool, few: bool
-) -> tuple[RidgeState, Array]:
-    b, root = ridge.backend, ridge.root
-    if not ridge.chooses:
-        root, errors = innovate_rows(root, H, Y, few=few)
-        return ridge.with_sums(root), errors
-    with b.few_threads(0):
-        new = ridge.with_sums(learn_rows(ridge.sums, H, Y, few=few))
-        if not follow and root.basis is None:
-            found = linalg.innovations(b, root.R, root.solved, H, Y)
-            if found is not None:
-                return new, found
-        root, errors = innovate_rows(root, H, Y, few=few)
-    return with_derived(new, root=root), errors
+            errors[start:stop, :] = y - b.matmul(h, sums.weights)
+    return sums, errors

@@ -256,7 +256,7 @@ class Sums(Value):
         """The evidence for each ε that `choose` tries."""
         from ._gram import path_of
 
-        path = path_of(self, self.backend.tuning.svd_units)
+        path, _ = path_of(self, self.backend.tuning.svd_units)
         if path is None:
             raise ValueError("there is no path: the rows do not differ; add more rows.")
         return path
