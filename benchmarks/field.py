@@ -77,7 +77,7 @@ def print_intervals(n: int = 40_000, burn_in: int = 10_000) -> None:
         half = 1.6449 * std[burn_in:]
         covered = float((np.abs(y - predicted)[burn_in:] <= half).mean())
         width = f"width {2 * half.mean():.2f} (ideal 3.29), coverage {covered:.3f}"
-        print(f"intervals of 90 %, {name}, {model.coef_.shape[-1]} units: {width}")
+        print(f"intervals of 90 %, {name}, {model.solver_.coef_.shape[-1]} units: {width}")
 
 
 def _processes() -> int:

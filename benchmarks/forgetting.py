@@ -142,25 +142,15 @@ def _rms(errors: Array) -> float:
 
 
 def _draw(errors: dict[str, Array], parts: Array, curve: Array) -> None:
+    import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    from greville.paper.figures import COLOURS, style
+    from greville.paper.figures import COLOURS, SETTINGS
 
-    colours = COLOURS[False]
-    line_styles = dict(
-        zip(
-            errors,
-            [
-                (colours["bad"], "-"),
-                (colours["opium"], "--"),
-                (colours["dynamic"], "-"),
-                (colours["light"], "-."),
-                ("0.4", ":"),
-            ],
-            strict=True,
-        )
-    )
-    with style(False):
+    colours = [*(COLOURS[name] for name in ("bad", "opium", "dynamic", "light")), "0.4"]
+    lines = ("-", "--", "-", "-.", ":")
+    line_styles = dict(zip(errors, zip(colours, lines, strict=True), strict=True))
+    with mpl.rc_context(SETTINGS):
         figure = Figure(figsize=(10, 3.8), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=[1.6, 1])
         for name, e in errors.items():
@@ -171,8 +161,8 @@ def _draw(errors: dict[str, Array], parts: Array, curve: Array) -> None:
         left.axvline(CHANGE, color="0.3", lw=0.8, ls=":")
         left.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
         left.legend(fontsize=8, loc="upper left", ncols=2)
-        right.loglog(parts, curve[:, 0], "-", color=colours["bad"], label="largest error")
-        right.loglog(parts, curve[:, 1], "--", color=colours["opium"], label="RMS at the end")
+        right.loglog(parts, curve[:, 0], "-", color=COLOURS["bad"], label="largest error")
+        right.loglog(parts, curve[:, 1], "--", color=COLOURS["opium"], label="RMS at the end")
         right.axvline(AUTO_FLOOR, color="0.3", lw=0.8, ls=":")
         right.set(xlabel="floor² / mean square activation", ylabel="error")
         right.legend(fontsize=8)

@@ -102,7 +102,7 @@ def test_a_job_alone_and_one_that_fails():
     reported, job = [], {"reading": "literal", "seed": 3}
     want = _workers.run_jobs([("sine_run", job)], reported.append)
     assert reported == [0]
-    assert _workers.run_alone("sine_run", job, lambda done: None) == want[0]
+    assert _workers.run_alone("sine_run", job) == want[0]
     jobs = [("sine_run", {"reading": "nonsense", "seed": seed}) for seed in range(3)]
     with pytest.raises(paper.WorkerError, match="A worker process failed: .*'nonsense'"):
         _workers.run_jobs(jobs, reported.append, n_workers=2)
@@ -144,8 +144,8 @@ def test_exactness(results):
 def test_mnist(data_dir, monkeypatch):
     """A small network; the jobs run here."""
 
-    def run_here(function, job, advance):
-        return json.loads(json.dumps(getattr(_mnist, function)(**job, advance=advance)))
+    def run_here(function, job):
+        return json.loads(json.dumps(getattr(_mnist, function)(**job)))
 
     reported = {}
 
@@ -170,9 +170,7 @@ def test_mnist(data_dir, monkeypatch):
     assert numbers["opium_60000"]["error"] < numbers["opium_10000"]["error"] + 2
     assert numbers["gains"]["1"] == numbers["light_60000"]["error"]
     assert numbers["gains"]["100"] == pytest.approx(numbers["gains"]["1"], abs=1)
-    assert (
-        reported["mnist: OPIUM light, 60,000 digits"] == 70_001
-    )  # and one row for the number of units
+    assert reported["mnist: OPIUM light, 60,000 digits"] == 1
     spread = numbers["light_spread"]
     assert [len(errors) for errors in spread.values()] == [1, 2, 2]
     assert spread["light_10000"] == _mnist.light_errors(
@@ -231,9 +229,8 @@ def test_peak_memory():
 @full
 def test_a_figure_is_drawn_for_every_picture(results):
     for result in results:
-        for dark in (False, True):
-            pictures = {block.name for block in result.blocks() if isinstance(block, Picture)}
-            assert set(result.figures(dark)) == pictures
+        pictures = {block.name for block in result.blocks() if isinstance(block, Picture)}
+        assert set(result.figures()) == pictures
 
 
 @full
@@ -241,7 +238,7 @@ def test_long_runs_that_overflow_can_be_drawn(sine):
     records = {key: dict(record) for key, record in sine.series["long_run"].items()}
     for record in records.values():
         record["printed"] = {"rms": [1e-3, 1e30, None, None], "largest": None}
-    figure = figures.long_runs(records, _sine.READINGS, 1000, False)
+    figure = figures.long_runs(records, _sine.READINGS, 1000)
     figure.canvas.draw()
 
 

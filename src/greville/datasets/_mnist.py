@@ -186,10 +186,9 @@ def _fetch(pooch: Any, cache: Path, name: str, progress: Progress) -> None:
                     known_hash=f"sha256:{FILES[name].archive}",
                     fname=f"{name}.gz",
                     path=cache,
-                    downloader=pooch.HTTPDownloader(
-                        progressbar=_DownloadBar(advance), timeout=_TIMEOUT
-                    ),
+                    downloader=pooch.HTTPDownloader(timeout=_TIMEOUT),
                 )
+                advance(1)
             return
         except (OSError, ValueError) as error:  # errors of the network; a wrong checksum
             failures.append(f"{mirror}: {_reason(error)}")
@@ -198,42 +197,20 @@ def _fetch(pooch: Any, cache: Path, name: str, progress: Progress) -> None:
     )
 
 
-class _DownloadBar:
-    """A progress bar for pooch, which reports the downloaded part of the file."""
-
-    def __init__(self, advance: Any) -> None:
-        self.total = 1  # bytes; set by pooch
-        self._done = 0.0
-        self._advance = advance
-
-    def update(self, n: int) -> None:
-        part = n / max(self.total, 1)
-        self._done += part
-        self._advance(part)
-
-    def reset(self) -> None:
-        """Called by pooch at the end, before it adds the whole length once more."""
-        self._advance(-self._done)
-        self._done = 0.0
-
-    def close(self) -> None:
-        pass
-
-
 def _reason(error: Exception) -> str:
     """Say in one line why a download failed."""
-    import requests
+    from requests import exceptions
 
-    if isinstance(error, requests.HTTPError) and error.response is not None:
+    if isinstance(error, exceptions.HTTPError) and error.response is not None:
         return f"the server answered {error.response.status_code}"
-    if isinstance(error, requests.Timeout):
-        return "no answer in time"
-    if isinstance(error, requests.exceptions.ChunkedEncodingError):
-        return "the transfer broke off"
-    if isinstance(error, requests.ConnectionError):
-        return "no connection"
-    if isinstance(error, ValueError):
-        return "the file is damaged"
+    for kind, reason in (
+        (exceptions.Timeout, "no answer in time"),
+        (exceptions.ChunkedEncodingError, "the transfer broke off"),
+        (exceptions.ConnectionError, "no connection"),
+        (ValueError, "the file is damaged"),
+    ):
+        if isinstance(error, kind):
+            return reason
     return str(error)
 
 

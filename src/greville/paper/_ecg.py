@@ -164,7 +164,7 @@ class ECGResult(Result):
             )
         return verdict
 
-    def figures(self, dark: bool = False) -> dict[str, Any]:
+    def figures(self) -> dict[str, Any]:
         from . import figures
 
-        return {"figure-2": figures.electrocardiogram(self.series, ECG_RATE, dark)}
+        return {"figure-2": figures.electrocardiogram(self.series, ECG_RATE)}

@@ -165,5 +165,5 @@ class ExactnessResult(Result):
             ),
         ]
 
-    def figures(self, dark: bool = False) -> dict[str, Any]:
+    def figures(self) -> dict[str, Any]:
         return {}

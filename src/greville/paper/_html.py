@@ -9,7 +9,6 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from ._words import WORDS
 from .result import Block, Picture, Result, Table, Text
 
 CITATION = (
@@ -18,10 +17,8 @@ CITATION = (
 )
 
 
-def page(
-    results: Sequence[Result], facts: dict[str, Any], images: dict[str, dict[str, bytes]]
-) -> str:
-    """The page, with every image embedded for light and for dark screens."""
+def page(results: Sequence[Result], facts: dict[str, Any], images: dict[str, bytes]) -> str:
+    """The page, with every image embedded."""
     style = (files(__package__) / "report.css").read_text(encoding="utf-8")
     skipped = [
         f'<p class="notice"><strong>{escape(name)} was not run.</strong> {escape(why)}</p>'
@@ -29,7 +26,6 @@ def page(
     ]
     contents = [
         ("summary", "Summary"),
-        ("words", "Words and symbols"),
         *((result.name, result.title) for result in results),
         ("environment", "How this was made"),
     ]
@@ -41,9 +37,6 @@ def page(
         for result in results
     ]
     summary = "".join(f"<li>{_inline(result.summary())}</li>" for result in results)
-    words = "".join(
-        f"<dt>{escape(word)}</dt><dd>{_inline(meaning)}</dd>" for word, meaning in WORDS.items()
-    )
     return "\n".join(
         [
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
@@ -53,11 +46,11 @@ def page(
             f"<style>\n{style}</style>\n</head>\n<body>\n<header>",
             "<h1>The paper, reproduced</h1>",
             f'<p class="lead">{CITATION}: its numbers next to those of greville. '
-            "A ratio is our number divided by that of the paper.</p>",
+            "A ratio is our number divided by that of the paper. Words and symbols are those of "
+            "docs/paper.md and docs/glossary.md.</p>",
             f"<nav><ul>{links}</ul></nav>\n</header>\n<main>",
             *skipped,
             f'<section id="summary">\n<h2>Summary</h2>\n<ul>{summary}</ul>\n</section>',
-            f'<section id="words">\n<h2>Words and symbols</h2>\n<dl>{words}</dl>\n</section>',
             *sections,
             _environment(facts),
             "</main>\n</body>\n</html>\n",
@@ -65,12 +58,12 @@ def page(
     )
 
 
-def _block(block: Block, images: dict[str, dict[str, bytes]]) -> str:
+def _block(block: Block, images: dict[str, bytes]) -> str:
     if isinstance(block, Text):
         return f"<p>{_inline(block.text)}</p>"
     if isinstance(block, Table):
         return _table(block)
-    return _picture(block, images.get(block.name, {}))
+    return _picture(block, images[block.name]) if block.name in images else ""
 
 
 def _inline(text: str) -> str:
@@ -101,21 +94,14 @@ def _is_number(cell: str) -> bool:
     return cell in ("", "overflow") or cell[0].isdigit()
 
 
-def _picture(picture: Picture, kinds: dict[str, bytes]) -> str:
-    if not kinds:
-        return ""
-    light, dark = (_data_uri(kinds[kind]) for kind in ("light", "dark"))
+def _picture(picture: Picture, png: bytes) -> str:
+    source = "data:image/png;base64," + base64.b64encode(png).decode("ascii")
     title, caption = escape(picture.title), _inline(picture.caption)
-    alt = escape(picture.caption)
     return (
-        f'<figure>\n<div class="wide"><picture><source media="(prefers-color-scheme: dark)" '
-        f'srcset="{dark}"><img src="{light}" alt="{title}: {alt}"></picture></div>\n'
+        f'<figure>\n<div class="wide"><img src="{source}" '
+        f'alt="{title}: {escape(picture.caption)}"></div>\n'
         f"<figcaption><strong>{title}.</strong> {caption}</figcaption>\n</figure>"
     )
-
-
-def _data_uri(png: bytes) -> str:
-    return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
 
 
 def _environment(facts: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ from .. import ELMClassifier, Opium, OpiumLight, RandomLayer
 from ..backend import Array
 from ..datasets import find_mnist
 from ..datasets import mnist as mnist_data
-from ..progress import Advance, Progress, silent
+from ..progress import Progress, silent
 from ..validation import check_number
 from ._mnist_result import CORNER, MNIST_PAPER, MNIST_UNITS, MNISTResult
 from ._workers import SEED, run_alone, seed_range
@@ -21,7 +21,7 @@ from .result import ALGORITHMS
 
 EPSILON, GAIN = 1e-3, 1.0
 GAINS = (100.0, 4.0, 1.0, 0.4, 0.01)
-TRAIN, SUBSET, TEST = 60_000, 10_000, 10_000
+SUBSET = 10_000
 ROWS = {"all": "60,000 digits", "drawn": "10,000 digits", "first": "the first 10,000 digits"}
 
 
@@ -68,15 +68,15 @@ def mnist(
     folder = find_mnist(directory, progress=progress)
     common = {"folder": str(folder), "units": units}
 
-    def run(what: str, total: int, function: str = "mnist_run", **job: Any) -> Any:
-        with progress(f"mnist: {what}", total) as advance:
-            return run_alone(function, {**common, **job}, advance)
+    def run(what: str, function: str = "mnist_run", **job: Any) -> Any:
+        with progress(f"mnist: {what}", 1) as advance:
+            answer = run_alone(function, {**common, **job})
+            advance(1)
+        return answer
 
     def one(solver: str, rows: str, **job: Any) -> Any:
-        n = TRAIN if rows == "all" else SUBSET
-        passes = 2 if solver == "opium" and n == SUBSET else 1  # the second refines the weights
         what = f"{ALGORITHMS[solver]}, {ROWS[rows]}"
-        return run(what, passes * n + TEST, solver=solver, rows=rows, seed=seed, **job)
+        return run(what, solver=solver, rows=rows, seed=seed, **job)
 
     runs = {
         "opium_60000": one("opium", "all", with_theta=True),
@@ -88,12 +88,11 @@ def mnist(
     }
     theta = runs["opium_60000"].pop("theta")
     others = [gain for gain in GAINS if gain != GAIN]
-    errors = run("OPIUM light, other gains", TRAIN + TEST, "gain_errors", seed=seed, gains=others)
+    errors = run("OPIUM light, other gains", "gain_errors", seed=seed, gains=others)
     gains = {GAIN: runs["light_60000"]["error"], **dict(zip(others, errors, strict=True))}
     plan = [["all", s] for s in range(spread // 2)]
     plan += [[rows, s] for rows in ("drawn", "first") for s in range(spread)]
-    total = len(plan) * TEST + spread // 2 * TRAIN + 2 * spread * SUBSET
-    errors = run("OPIUM light, other seeds", total, "light_errors", plan=plan)
+    errors = run("OPIUM light, other seeds", "light_errors", plan=plan)
     light = {
         key: [error for (of, _), error in zip(plan, errors, strict=True) if of == rows]
         for key, rows in (
@@ -115,17 +114,6 @@ def mnist(
     return MNISTResult(numbers, {"theta": theta})
 
 
-class _CountingLayer(RandomLayer):
-    """A hidden layer that reports how many rows it has transformed."""
-
-    advance: Advance = staticmethod(lambda done: None)
-
-    def transform(self, X: Any) -> Array:
-        H = super().transform(X)
-        _CountingLayer.advance(len(X))
-        return H
-
-
 def mnist_run(
     folder: str,
     units: int,
@@ -133,14 +121,12 @@ def mnist_run(
     solver: str,
     rows: str,
     with_theta: bool = False,
-    advance: Advance = lambda done: None,
 ) -> dict[str, Any]:
     """Run one pass over the digits and the test: per cent of errors, seconds, megabytes."""
-    _CountingLayer.advance = staticmethod(advance)
     X, y, X_test, y_test = mnist_data(folder)
     X, y = _select(X, y, rows, seed)
     solvers = {"opium": Opium(EPSILON), "light": OpiumLight(GAIN)}
-    model = ELMClassifier(_CountingLayer(units), solvers[solver], random_state=seed)
+    model = ELMClassifier(RandomLayer(units), solvers[solver], random_state=seed)
     memory, start = PeakMemory(), time.perf_counter()
     model.fit(X, y)
     trained = time.perf_counter()
@@ -158,30 +144,24 @@ def mnist_run(
     return measured
 
 
-def light_errors(
-    folder: str, units: int, plan: list[tuple[str, int]], advance: Advance = lambda done: None
-) -> list[float]:
+def light_errors(folder: str, units: int, plan: list[tuple[str, int]]) -> list[float]:
     """Per cent of errors of OPIUM light for several choices of digits and seeds."""
-    _CountingLayer.advance = staticmethod(advance)
     X, y, X_test, y_test = mnist_data(folder)
     errors = []
     for rows, seed in plan:
-        model = ELMClassifier(_CountingLayer(units), OpiumLight(GAIN), random_state=seed)
+        model = ELMClassifier(RandomLayer(units), OpiumLight(GAIN), random_state=seed)
         model.fit(*_select(X, y, rows, seed))
         errors.append(_percent(model.predict(X_test) != y_test))
     return errors
 
 
-def gain_errors(
-    folder: str, units: int, seed: int, gains: list[float], advance: Advance = lambda done: None
-) -> list[float]:
+def gain_errors(folder: str, units: int, seed: int, gains: list[float]) -> list[float]:
     """Per cent of errors of OPIUM light for several gains.
 
     The activations take most of the time; they are computed once for all gains.
     """
-    _CountingLayer.advance = staticmethod(advance)
     X, y, X_test, y_test = mnist_data(folder)
-    layer = _CountingLayer(units, random_state=seed).fit(X)
+    layer = RandomLayer(units, random_state=seed).fit(X)
     models = [OpiumLight(gain) for gain in gains]
     Y = np.eye(10, dtype=X.dtype)[y]
     for start in range(0, len(X), 1000):

@@ -178,34 +178,19 @@ class MNISTResult(Result):
 
     def _theta(self) -> list[Block]:
         t = self.numbers["theta"]
+        near, most = t["off_diagonal_below_a_tenth_of_g"], t["diagonal_max_over_min"]
+        inner = t["diagonal_max_over_min_of_99_percent"]
+        mean = t["off_diagonal_mean_size_over_g"]
+        rows = [
+            ["diagonal, largest over smallest", "a factor 4 or so", f"{most:.1f}"],
+            ["… without the outermost hundredth", "", f"{inner:.1f}"],
+            ["off the diagonal, mean size over g", "very small", f"{mean:.3f}"],
+            ["… less than a tenth of g", "", f"{100 * near:.3f} %"],
+        ]
+        title = "θ ≈ gI (section 3), after all 60,000 digits"
+        note = f"g, the mean of the diagonal, is {t['g']:.2g}."
         return [
-            Table(
-                "θ ≈ gI (section 3), after all 60,000 digits",
-                ["", "paper", "ours"],
-                [
-                    [
-                        "diagonal, largest over smallest",
-                        "a factor 4 or so",
-                        f"{t['diagonal_max_over_min']:.1f}",
-                    ],
-                    [
-                        "… without the outermost hundredth",
-                        "",
-                        f"{t['diagonal_max_over_min_of_99_percent']:.1f}",
-                    ],
-                    [
-                        "off the diagonal, mean size over g",
-                        "very small",
-                        f"{t['off_diagonal_mean_size_over_g']:.3f}",
-                    ],
-                    [
-                        "… less than a tenth of g",
-                        "",
-                        f"{100 * t['off_diagonal_below_a_tenth_of_g']:.3f} %",
-                    ],
-                ],
-                note=f"g, the mean of the diagonal, is {t['g']:.2g}.",
-            ),
+            Table(title, ["", "paper", "ours"], rows, note),
             Picture(
                 "theta",
                 "The elements of θ",
@@ -214,7 +199,7 @@ class MNISTResult(Result):
             ),
         ]
 
-    def figures(self, dark: bool = False) -> dict[str, Any]:
+    def figures(self) -> dict[str, Any]:
         from . import figures
 
-        return {"theta": figures.theta(self.series["theta"], dark)}
+        return {"theta": figures.theta(self.series["theta"])}

@@ -8,7 +8,6 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +69,7 @@ def write_report(
     }
     staging = Path(tempfile.mkdtemp(prefix=".report-", dir=directory))
     try:
-        images: dict[str, dict[str, bytes]] = {}
+        images: dict[str, bytes] = {}
         with progress("report", len(results)) as advance:
             for result in results:
                 images |= _draw_figures(result, staging)
@@ -105,23 +104,20 @@ def _files_of_an_earlier_report(directory: Path) -> set[str]:
     return {name for name in names if Path(name).name == name}
 
 
-def _draw_figures(result: Result, staging: Path) -> dict[str, dict[str, bytes]]:
-    """The figures of a result as PNG for light and dark pages; the light ones also as files."""
-    from .figures import style
+def _draw_figures(result: Result, folder: Path) -> dict[str, bytes]:
+    """The figures of a result as PNG; they are written into a folder too, and as SVG."""
+    import matplotlib as mpl
 
-    images: dict[str, dict[str, bytes]] = {}
-    for dark in (False, True):
-        for name, figure in result.figures(dark).items():
-            image = BytesIO()
-            with style(dark):
-                figure.savefig(image, format="png", dpi=150, metadata={"Software": None})
-                images.setdefault(name, {})["dark" if dark else "light"] = image.getvalue()
-                if not dark:
-                    (staging / f"{name}.png").write_bytes(image.getvalue())
-                    figure.set_layout_engine("none")  # the layout is done
-                    figure.savefig(
-                        staging / f"{name}.svg", metadata={"Date": None, "Creator": None}
-                    )
+    from .figures import SETTINGS
+
+    images = {}
+    with mpl.rc_context(SETTINGS):
+        for name, figure in result.figures().items():
+            path = folder / f"{name}.png"
+            figure.savefig(path, dpi=150, metadata={"Software": None})
+            images[name] = path.read_bytes()
+            figure.set_layout_engine("none")  # the layout is done
+            figure.savefig(folder / f"{name}.svg", metadata={"Date": None, "Creator": None})
     return images
 
 

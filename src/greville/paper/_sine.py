@@ -336,11 +336,11 @@ class SineResult(Result):
             ),
         ]
 
-    def figures(self, dark: bool = False) -> dict[str, Any]:
+    def figures(self) -> dict[str, Any]:
         from . import figures
 
         return {
-            "figure-1": figures.around_the_change(self.series, dark),
-            "figure-1-errors": figures.error_over_time(self.series, dark),
-            "long-run": figures.long_runs(self.series["long_run"], READINGS, WINDOW, dark),
+            "figure-1": figures.around_the_change(self.series),
+            "figure-1-errors": figures.error_over_time(self.series),
+            "long-run": figures.long_runs(self.series["long_run"], READINGS, WINDOW),
         }

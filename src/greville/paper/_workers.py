@@ -1,31 +1,39 @@
-"""Jobs in worker processes: on all cores at once, or one alone so that its memory can be measured.
+"""Jobs in processes of their own: on all cores at once, or one alone, whose memory is measured.
 
 A worker is a Python process that runs `work`. It reads jobs from stdin, one line of JSON each, and
-writes lines of JSON to stdout: its progress, and at the end the result. JSON keeps every digit of a
-float.
+writes a line of JSON for each result to stdout. JSON keeps every digit of a float.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import queue
 import signal
 import subprocess
 import sys
-import threading
+import tempfile
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from importlib import import_module
-from inspect import signature
 from typing import Any
 
-from ..progress import Advance
 from ..threads import cores
 from ..validation import check_number
 
-Job = dict[str, Any]
+Job = tuple[str, dict[str, Any]]
+"""The name of a function, and its arguments."""
 
 SEED = 22  # the report on MNIST says why
+
+# The functions that a worker may run, with their modules.
+_JOBS = {
+    "sine_run": "_sine",
+    "long_run": "_sine",
+    "ecg_run": "_ecg",
+    "mnist_run": "_mnist",
+    "light_errors": "_mnist",
+    "gain_errors": "_mnist",
+}
 
 
 class WorkerError(RuntimeError):
@@ -39,134 +47,92 @@ def seed_range(seed: Any, runs: Any) -> range:
     return range(int(seed), int(seed) + int(runs))
 
 
-# The functions that a worker may run, with their modules.
-_JOBS = {
-    "sine_run": "_sine",
-    "long_run": "_sine",
-    "ecg_run": "_ecg",
-    "mnist_run": "_mnist",
-    "light_errors": "_mnist",
-    "gain_errors": "_mnist",
-}
-
-
 def run_jobs(
-    jobs: Sequence[tuple[str, Job]],
-    done: Callable[[int], None],
-    *,
-    n_workers: int | None = None,
+    jobs: Sequence[Job], done: Callable[[int], None], *, n_workers: int | None = None
 ) -> list[Any]:
-    """Run jobs, each the name of a function and its arguments; their results in the same order.
+    """Run jobs, each on one core; their results in the same order.
 
-    `done` is called with the index of each job that is finished. With one worker the jobs run in
-    this process, one after the other; the numbers are the same.
+    `done` is called with the index of each job that is finished, maybe in another thread. With one
+    worker the jobs run in this process, one after the other; the numbers are the same.
     """
     n_workers = min(cores() if n_workers is None else n_workers, len(jobs))
+    if n_workers > 1:
+        return _run(jobs, done, n_workers, threads=1)
+    results = []
+    for index, job in enumerate(jobs):
+        results.append(_result(job))
+        done(index)
+    return results
+
+
+def run_alone(function: str, job: dict[str, Any]) -> Any:
+    """Run one job in a new process with all cores."""
+    return _run([(function, job)], lambda index: None, 1, threads=None)[0]
+
+
+def _run(
+    jobs: Sequence[Job], done: Callable[[int], None], n_workers: int, threads: int | None
+) -> list[Any]:
+    """Run every so manieth job in each of some processes."""
+    shares = [range(len(jobs))[k::n_workers] for k in range(n_workers)]
+    workers = [_started([jobs[index] for index in share], threads) for share in shares]
     results: dict[int, Any] = {}
-    if n_workers <= 1:
-        for index, (function, job) in enumerate(jobs):
-            results[index] = _function_named(function)(**job)
+
+    def collect(worker: subprocess.Popen[str], share: range) -> None:
+        assert worker.stdout is not None
+        assert worker.stderr is not None
+        for index in share:
+            line = worker.stdout.readline()
+            if not line:
+                said = worker.stderr.read().strip().splitlines()
+                reason = said[-1] if said else f"it ended with exit code {worker.wait()}"
+                raise WorkerError(f"A worker process failed: {reason}")
+            results[index] = json.loads(line)
             done(index)
-        return list(results.values())
-    pending: queue.SimpleQueue[int] = queue.SimpleQueue()
-    for index in range(len(jobs)):
-        pending.put(index)
-    answers: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
-    workers = [_Worker(threads=1) for _ in range(n_workers)]
 
-    def serve(worker: _Worker) -> None:
-        try:
-            while True:
-                index = pending.get_nowait()
-                answers.put((index, worker.run(*jobs[index])))
-        except queue.Empty:
-            pass
-        except Exception as error:  # raised below
-            answers.put((-1, error))
-
+    pool = ThreadPoolExecutor(n_workers)
     try:
-        for worker in workers:
-            threading.Thread(target=serve, args=(worker,), daemon=True).start()
-        while len(results) < len(jobs):
-            index, answer = answers.get()
-            if isinstance(answer, Exception):
-                raise answer
-            results[index] = answer
-            done(index)
+        collected = [pool.submit(collect, *each) for each in zip(workers, shares, strict=True)]
+        for each in as_completed(collected):
+            each.result()
     finally:
         for worker in workers:
-            worker.stop()
+            worker.kill()
+        pool.shutdown()
+        for worker in workers:
+            worker.communicate()  # closes its pipes
     return [results[index] for index in range(len(jobs))]
 
 
-def run_alone(function: str, job: Job, advance: Advance) -> Any:
-    """Run one job in a new process with all cores; it calls `advance`."""
-    worker = _Worker(threads=None)
-    try:
-        return worker.run(function, job, advance)
-    finally:
-        worker.stop()
-
-
-class _Worker:
-    def __init__(self, threads: int | None) -> None:
-        environment = dict(os.environ)
-        environment["PYTHONPATH"] = os.pathsep.join(path or os.getcwd() for path in sys.path)
-        if threads is not None:
-            for name in ("OPENBLAS", "OMP", "MKL"):
-                environment[f"{name}_NUM_THREADS"] = str(threads)
-        self._process = subprocess.Popen(
+def _started(jobs: Sequence[Job], threads: int | None) -> subprocess.Popen[str]:
+    """Start a worker that runs these jobs."""
+    environment = dict(os.environ)
+    environment["PYTHONPATH"] = os.pathsep.join(path or os.getcwd() for path in sys.path)
+    if threads is not None:
+        for name in ("OPENBLAS", "OMP", "MKL"):
+            environment[f"{name}_NUM_THREADS"] = str(threads)
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as stdin:
+        stdin.writelines(json.dumps(job) + "\n" for job in jobs)
+        stdin.seek(0)
+        return subprocess.Popen(
             [sys.executable, "-c", f"from {__name__} import work; work()"],
-            stdin=subprocess.PIPE,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             encoding="utf-8",
             env=environment,
         )
 
-    def run(self, function: str, job: Job, advance: Advance = lambda done: None) -> Any:
-        process = self._process
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        try:
-            process.stdin.write(json.dumps([function, job]) + "\n")
-            process.stdin.flush()
-        except BrokenPipeError:
-            pass  # the reason is on stderr
-        for line in process.stdout:
-            kind, value = json.loads(line)
-            if kind == "result":
-                return value
-            advance(value)
-        lines = process.stderr.read().strip().splitlines()
-        reason = lines[-1] if lines else f"it ended with exit code {process.wait()}"
-        raise WorkerError(f"A worker process failed: {reason}")
-
-    def stop(self) -> None:
-        self._process.kill()
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
-            if pipe:
-                pipe.close()
-
-
-def _function_named(function: str) -> Callable[..., Any]:
-    return getattr(import_module(f".{_JOBS[function]}", __package__), function)
-
 
 def work() -> None:
-    """Run jobs until stdin is closed."""
+    """Run the jobs in stdin."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles Ctrl-C
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1, encoding="utf-8")
     sys.stdout = sys.stderr  # prints must not mix with the answers
-
-    def answer(kind: str, value: Any) -> None:
-        answers.write(json.dumps([kind, value], allow_nan=False) + "\n")
-
     for line in sys.stdin:
-        name, job = json.loads(line)
-        function = _function_named(name)
-        if "advance" in signature(function).parameters:
-            job["advance"] = lambda done: answer("done", done)
-        answer("result", function(**job))
+        answers.write(json.dumps(_result(json.loads(line)), allow_nan=False) + "\n")
+
+
+def _result(job: Job) -> Any:
+    function, arguments = job
+    return getattr(import_module(f".{_JOBS[function]}", __package__), function)(**arguments)

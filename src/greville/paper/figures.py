@@ -1,4 +1,4 @@
-"""The figures, each for a light and for a dark page.
+"""The figures.
 
 The colours are those of Okabe and Ito, which colour-blind readers can tell apart; line styles and
 labels tell the same lines apart in grey.
@@ -6,9 +6,6 @@ labels tell the same lines apart in grey.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import wraps
 from typing import Any
 
 import matplotlib as mpl
@@ -19,62 +16,42 @@ from matplotlib.figure import Figure
 from ..backend import Array
 from .result import ALGORITHMS
 
-COLOURS = {
-    False: {"opium": "#0072B2", "light": "#B87A00", "dynamic": "#009E73", "bad": "#D55E00"},
-    True: {"opium": "#56B4E9", "light": "#E69F00", "dynamic": "#3DCFA5", "bad": "#FF8A4C"},
-}
-_INK = {False: ("#1b1f24", "#ffffff", "#9aa3ad"), True: ("#e6e9ec", "#15181c", "#79828c")}
+COLOURS = {"opium": "#0072B2", "light": "#B87A00", "dynamic": "#009E73", "bad": "#D55E00"}
+_INK, _PAPER, _FAINT = "#1b1f24", "#ffffff", "#9aa3ad"
 _STYLES = {"opium": "-", "light": "--", "dynamic": "-."}
 _WIDTH = 9.0
 
-
-@contextmanager
-def style(dark: bool) -> Iterator[None]:
-    """Matplotlib settings for drawing and saving a figure."""
-    ink, paper, faint = _INK[dark]
-    with mpl.rc_context(
-        {
-            "font.family": "sans-serif",
-            "font.sans-serif": ["DejaVu Sans"],
-            "font.size": 9,
-            "axes.titlesize": 10,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.edgecolor": faint,
-            "axes.labelcolor": ink,
-            "axes.facecolor": paper,
-            "figure.facecolor": paper,
-            "savefig.facecolor": paper,
-            "text.color": ink,
-            "xtick.color": ink,
-            "ytick.color": ink,
-            "legend.frameon": False,
-            "svg.hashsalt": "greville",  # so that equal figures give equal files
-            "svg.fonttype": "path",
-        }
-    ):
-        yield
-
-
-def _styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
-    @wraps(draw)
-    def styled(*args: Any) -> Figure:
-        with style(args[-1]):
-            return draw(*args)
-
-    return styled
+# Matplotlib's settings for drawing and saving a figure.
+SETTINGS = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": _FAINT,
+    "axes.labelcolor": _INK,
+    "axes.facecolor": _PAPER,
+    "figure.facecolor": _PAPER,
+    "savefig.facecolor": _PAPER,
+    "text.color": _INK,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+    "legend.frameon": False,
+    "svg.hashsalt": "greville",  # so that equal figures give equal files
+    "svg.fonttype": "path",
+}
 
 
 def _signals_and_errors(
-    x: Array, y: Array, errors: dict[str, Array], dark: bool, labels: tuple[str, str, str]
+    x: Array, y: Array, errors: dict[str, Array], labels: tuple[str, str, str]
 ) -> tuple[Figure, list[Any], list[Any]]:
     """A column for each algorithm: target and prediction above, the error below."""
     figure = Figure(figsize=(_WIDTH, 4.2), layout="constrained")
     axes = figure.subplots(2, 3, sharex=True, sharey="row", height_ratios=[1.25, 1], squeeze=False)
-    faint = _INK[dark][2]
     for letter, (which, error), (top, bottom) in zip("abc", errors.items(), axes.T, strict=True):
-        colour = COLOURS[dark][which]
-        top.plot(x, y, color=faint, lw=2.6, label="target")
+        colour = COLOURS[which]
+        top.plot(x, y, color=_FAINT, lw=2.6, label="target")
         top.plot(x, y - error, color=colour, lw=1.1, label="prediction")
         top.set_title(f"({letter}) {ALGORITHMS[which]}", loc="left")
         top.legend(loc="upper right", ncols=2, fontsize=8, handlelength=1.5, borderaxespad=0)
@@ -85,33 +62,33 @@ def _signals_and_errors(
     return figure, list(axes[0]), list(axes[1])
 
 
-@_styled
-def around_the_change(series: dict[str, Any], dark: bool) -> Figure:
+@mpl.rc_context(SETTINGS)
+def around_the_change(series: dict[str, Any]) -> Figure:
     """Figure 1."""
     change = series["change"]
     window = slice(change - 150, change + 350)
     k = np.arange(len(series["y"]))[window]
     errors = {which: error[window] for which, error in series["errors"].items()}
     labels = ("sample", "signal", "error")
-    figure, tops, bottoms = _signals_and_errors(k, series["y"][window], errors, dark, labels)
+    figure, tops, bottoms = _signals_and_errors(k, series["y"][window], errors, labels)
     for axes in (*tops, *bottoms):
-        axes.axvline(change, color=_INK[dark][0], lw=0.8, ls=":")
+        axes.axvline(change, color=_INK, lw=0.8, ls=":")
     tops[0].set_ylim(-1.7, 2.2)
     largest = 1.1 * max(np.abs(error).max() for error in errors.values())
     bottoms[0].set_ylim(-largest, largest)
     return figure
 
 
-@_styled
-def error_over_time(series: dict[str, Any], dark: bool) -> Figure:
+@mpl.rc_context(SETTINGS)
+def error_over_time(series: dict[str, Any]) -> Figure:
     figure = Figure(figsize=(_WIDTH, 3.2), layout="constrained")
     axes = figure.subplots()
     n = len(series["y"])
     for which, error in series["errors"].items():
         size = np.sqrt(np.convolve(error**2, np.ones(100) / 100, mode="valid"))
-        colour, style = COLOURS[dark][which], _STYLES[which]
+        colour, style = COLOURS[which], _STYLES[which]
         axes.semilogy(np.arange(99, n), size, style, color=colour, lw=1.4, label=ALGORITHMS[which])
-    axes.axvline(series["change"], color=_INK[dark][0], lw=0.8, ls=":")
+    axes.axvline(series["change"], color=_INK, lw=0.8, ls=":")
     axes.annotate(
         "10 Hz becomes 20 Hz",
         (series["change"], 1),
@@ -125,15 +102,15 @@ def error_over_time(series: dict[str, Any], dark: bool) -> Figure:
     return figure
 
 
-@_styled
-def long_runs(records: dict[Any, Any], readings: dict[str, Any], window: int, dark: bool) -> Figure:
+@mpl.rc_context(SETTINGS)
+def long_runs(records: dict[Any, Any], readings: dict[str, Any], window: int) -> Figure:
     names = list(dict.fromkeys(reading for reading, _ in records))
     figure = Figure(figsize=(_WIDTH, 3.7), layout="constrained")
     all_axes = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
     lines = {
-        "printed": (COLOURS[dark]["bad"], "-", "as printed"),
-        "floored": (COLOURS[dark]["dynamic"], "-", "DynamicOpium, the default: with a floor"),
-        "root": (COLOURS[dark]["opium"], "--", "floor=None: Cholesky factor, no floor"),
+        "printed": (COLOURS["bad"], "-", "as printed"),
+        "floored": (COLOURS["dynamic"], "-", "DynamicOpium, the default: with a floor"),
+        "root": (COLOURS["opium"], "--", "floor=None: Cholesky factor, no floor"),
     }
     for axes, name in zip(all_axes, names, strict=True):
         runs = [record for (reading, _), record in records.items() if reading == name]
@@ -153,25 +130,25 @@ def long_runs(records: dict[Any, Any], readings: dict[str, Any], window: int, da
     return figure
 
 
-@_styled
-def electrocardiogram(series: dict[str, Any], rate: int, dark: bool) -> Figure:
+@mpl.rc_context(SETTINGS)
+def electrocardiogram(series: dict[str, Any], rate: int) -> Figure:
     """Figure 2."""
     window = slice(4 * rate, 8 * rate)
     seconds = np.arange(len(series["y"]))[window] / rate
     errors = {which: error[window] for which, error in series["errors"].items()}
     labels = ("seconds", "millivolts", "error, millivolts")
-    figure, tops, _ = _signals_and_errors(seconds, series["y"][window], errors, dark, labels)
+    figure, tops, _ = _signals_and_errors(seconds, series["y"][window], errors, labels)
     low, high = series["y"][window].min(), series["y"][window].max()
     tops[0].set_ylim(low - 0.1 * (high - low), high + 0.35 * (high - low))
     return figure
 
 
-@_styled
-def theta(statistics: dict[str, Any], dark: bool) -> Figure:
+@mpl.rc_context(SETTINGS)
+def theta(statistics: dict[str, Any]) -> Figure:
     figure = Figure(figsize=(_WIDTH, 3.8), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=[1, 1.25])
-    paper, low, high = _INK[dark][1], COLOURS[dark]["opium"], COLOURS[dark]["bad"]
-    colours = LinearSegmentedColormap.from_list("theta", [low, paper, high])
+    ends = COLOURS["opium"], _PAPER, COLOURS["bad"]
+    colours = LinearSegmentedColormap.from_list("theta", ends)
     image = left.imshow(
         statistics["corner"], cmap=colours, vmin=-1, vmax=1, interpolation="nearest"
     )
@@ -180,7 +157,7 @@ def theta(statistics: dict[str, Any], dark: bool) -> Figure:
     figure.colorbar(image, ax=left, shrink=0.85)
     edges, counts = np.array(statistics["edges"]), np.array(statistics["off_diagonal_counts"])
     middles = (edges[1:] + edges[:-1]) / 2
-    bad, good = COLOURS[dark]["light"], COLOURS[dark]["opium"]
+    bad, good = COLOURS["light"], COLOURS["opium"]
     right.fill_between(
         middles, counts / counts.sum(), step="mid", color=bad, alpha=0.75, label="off the diagonal"
     )

@@ -87,7 +87,7 @@ class Result(ABC):
         """Text, tables and pictures for the report, from `numbers` alone."""
 
     @abstractmethod
-    def figures(self, dark: bool = False) -> dict[str, Any]:
+    def figures(self) -> dict[str, Any]:
         """The Matplotlib figures of the pictures among the blocks, by name."""
 
 
