@@ -26,7 +26,6 @@ quiet
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
@@ -98,12 +97,7 @@ class ReadingOptions:
         """Return the options for the library's readers; `column` is a column of the table."""
         from ..tables import Reading
 
-        try:
-            "".encode(self.encoding or "utf8")
-            codecs.getincrementaldecoder(self.encoding or "utf8")
-        except (LookupError, ValueError) as error:
-            raise UserError(f"--encoding {self.encoding}: there is no such encoding.") from error
-        options = {**asdict(self), "delimiter": one_delimiter(self.delimiter)}
+        options = asdict(self)
         del options["on_error"]
         return Reading(**options, column=column, hints=hints)
 
@@ -219,18 +213,6 @@ class ModelOptions(ColumnOptions):
                 option = as_option(name, None)
                 raise UserError(f"{option}: {base} has its own setting; leave this option out.")
         return self.place(model)
-
-
-def one_delimiter(delimiter: str | None) -> str | None:
-    """The delimiter that was asked for, if it can be one."""
-    delimiter = {"\\t": "\t", "tab": "\t", "space": " "}.get(delimiter or "", delimiter)
-    usable = delimiter is None or (len(delimiter) == 1 and delimiter.isascii())
-    if not usable or delimiter in ('"', "\r", "\n"):
-        raise UserError(
-            f"--delimiter {delimiter!r}: pass one ASCII character, tab or space, but no quote and "
-            "no line break."
-        )
-    return delimiter
 
 
 def names(values: Sequence[str] | None) -> list[str]:

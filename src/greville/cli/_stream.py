@@ -22,7 +22,6 @@ from ._options import (
     Task,
     check_std_and_proba,
     number_or_word,
-    one_delimiter,
 )
 from ._process import EXIT_INTERRUPTED, TERMINATION, Stop, stopping_on
 from ._terminal import UserError, counted, printable_lines, say, say_findings
@@ -126,7 +125,7 @@ def stream(
             what = "those are passed over" if replay or topics else what
             say(f"Going on after line {state.lines:,}: {what}.")
         skip = state.lines if replay else 0
-        lines = StreamLines(one_delimiter(delimiter), skip, state.lines, added)
+        lines = StreamLines(delimiter, skip, state.lines, added)
         row_errors = RowErrors(skip=on_error == OnError.skip)
         source = topics or _Pipe(lines)
         stopped_by = _answer(state, source, row_errors, checkpoint, every, watch, added)

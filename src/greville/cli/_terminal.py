@@ -6,7 +6,6 @@ Text from files never reaches a terminal as control characters.
 from __future__ import annotations
 
 import ast
-import errno
 import json
 import os
 import re
@@ -186,18 +185,6 @@ def progress_bars(quiet: bool) -> Iterator[tuple[Progress, Say]]:
 
 EXIT_BUG, EXIT_USER_ERROR = 1, 2
 
-_ADVICE = {
-    errno.ENOSPC: "the disk is full; make room and try again",
-    errno.EDQUOT: "the disk quota is used up; make room and try again",
-    errno.EFBIG: "the file system does not allow files of this size",
-    errno.EACCES: "no permission to read or write it; check its permissions",
-    errno.EPERM: "no permission to read or write it; check its permissions",
-    errno.EROFS: "it is on a disk that cannot be written",
-    errno.ENOENT: "there is no such file or folder",
-    errno.EISDIR: "it is a folder, not a file",
-    errno.ENOTDIR: "a part of it is a file, not a folder",
-}
-
 # The extras with packages that a command may need; others are in the extra cli.
 _EXTRA_OF = {
     "confluent_kafka": "kafka",
@@ -261,7 +248,8 @@ def _user_message(error: Exception) -> str | None:
         return f"This needs {error.name}; install it with: pip install 'greville[{extra}]'"
     if isinstance(error, OSError):
         name = error.filename2 or error.filename
-        what = _ADVICE.get(error.errno or 0, error.strerror or str(error))
+        what = error.strerror or str(error)
+        what += "; check its permissions" * isinstance(error, PermissionError)
         return f"{name}: {what}." if name else f"{what}."
     if isinstance(error, MemoryError) and not isinstance(error, NotEnoughMemory):
         return "There is not enough memory; try fewer units with --hidden."

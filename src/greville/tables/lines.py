@@ -11,6 +11,7 @@ from typing import Any
 from .batch import TableError, check_column_names
 from .readers.json import LONGEST_LINE, TOO_LONG, parsed_line
 from .readers.layout import recognised_delimiter
+from .readers.source import Reading
 
 
 class LineSplitter:
@@ -71,7 +72,7 @@ class StreamLines:
         added: Sequence[str] = (),
     ) -> None:
         csv.field_size_limit(LONGEST_LINE)  # lines have a limit of their own
-        self._delimiter = delimiter
+        self._delimiter = Reading(delimiter=delimiter).delimiter
         self._skip = skip
         self._number = before - skip
         self._continues = self._number > 0

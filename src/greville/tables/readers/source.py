@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import select
 import stat
@@ -44,7 +45,8 @@ class Reading:
     format : str, optional
         The name of a format.
     delimiter : str, optional
-        What stands between the fields of CSV; ``" "`` is any number of blanks and tabs.
+        What stands between the fields of CSV: a character, "tab" or "space", which is any number of
+        blanks and tabs.
     header : bool, optional
         Whether the first row has the names of the columns. By default it has, and that is an error
         where they are surely values.
@@ -78,6 +80,19 @@ class Reading:
     where: str | None = None
     column: str | None = None
     hints: Hints | None = None
+
+    def __post_init__(self) -> None:
+        mark = {"tab": "\t", "\\t": "\t", "space": " "}.get(self.delimiter or "", self.delimiter)
+        if mark is not None and (len(mark) != 1 or not mark.isascii() or mark in '"\r\n'):
+            what = "pass one ASCII character, tab or space, but no quote and no line break."
+            raise TableError(f"delimiter={mark!r}: {what}", argument="delimiter")
+        object.__setattr__(self, "delimiter", mark)
+        try:
+            "".encode(self.encoding or "utf8")
+            codecs.getincrementaldecoder(self.encoding or "utf8")
+        except (LookupError, ValueError) as error:
+            what = f"encoding={self.encoding!r}: there is no such encoding."
+            raise TableError(what, argument="encoding") from error
 
 
 class Source:
