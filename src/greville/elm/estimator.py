@@ -149,7 +149,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
 
     def _checked_rows(self, X: Any, *, reset: bool) -> Any:
         """X as rows that can be learned: integers become floats later, block by block."""
-        if not reset and self._are_usual(X):
+        if not reset and self._are_usual(X, self.start_value):
             return X
         origin, X = origin_of(X), received(X, "X")
         if not reset:
@@ -160,11 +160,11 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
             return check_tensor_rows(self, X, "X", reset=reset)
         return check_rows(self, X, "X", reset=reset, dtype="numeric", accept_sparse="csr")
 
-    def _are_usual(self, X: Any) -> bool:
+    def _are_usual(self, X: Any, started: Fitted) -> bool:
         """Whether X is a finite NumPy array that a model without column names takes as it is."""
         if type(X) is not np.ndarray or X.ndim != 2 or "feature_names_in_" in vars(self):
             return False
-        hidden, b = self.start_value.hidden, self.start_value.solver.shape.backend
+        hidden, b = started.hidden, started.solver.shape.backend
         fits = X.dtype == hidden.dtype and X.shape[1] == hidden.n_inputs and X.flags.c_contiguous
         if not fits or not len(X) or not b.has_kernels:
             return False
@@ -318,12 +318,13 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
                         learned = new._learned(started, examples, predict, spread, options)
                         new._fitted, answer = learned
                     return answer
-            self._check_solver()
+            if self.solver is not self._agreed:
+                self._check_solver()
             examples, targets = self._checked(X, y, sample_weight, reset=False, **options)
 
             def more(fitted: Fitted) -> tuple[Fitted, Any]:
-                fitted.check_learns()
-                fitted = fitted.with_targets(targets)
+                fitted.solver.check_learns()
+                fitted = fitted if targets is fitted.targets else fitted.with_targets(targets)
                 return self._learned(fitted, examples, predict, spread, options)
 
             return self.convert(more)

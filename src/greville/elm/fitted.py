@@ -171,7 +171,7 @@ class Fitted(NamedTuple):
         """Return activations and outputs, made block by block; `tell` gets each first row."""
         X, y, weight = examples
         encoded, b, hidden = self.targets.encode(y), self.solver.shape.backend, self.hidden
-        n, check = X.shape[0], device_check(b, self.solver.dtype, weight)
+        n, check = X.shape[0], None if b.has_kernels else device_check(b, hidden.dtype, weight)
         if n <= _ONE_BLOCK and tell is None:
             return Rows.of(hidden.activations(X, weight, b), encoded(slice(n)), weight, check)
 

@@ -94,7 +94,7 @@ class HiddenMap:
         if runs_on_device(self.layer):
             return int(self.layer.n_hidden_) + self.n_direct
         zeros = np.zeros((1, self.n_inputs - self.n_direct), self.dtype)
-        return int(self._transformed(zeros).shape[1]) + self.n_direct
+        return int(self._activated(zeros).shape[1]) + self.n_direct
 
     def of_layer(self, rows: Examples) -> Examples:
         """Return the rows without the direct inputs: only those that go through the layer."""
@@ -110,17 +110,12 @@ class HiddenMap:
         On the device of a backend, rows with numbers that are not finite become nan instead.
         """
         on_device = b is not None and not b.has_kernels and place_of(b) is not None
-        inner = X[:, : self.n_inputs - self.n_direct] if self.n_direct else X
-        H = self._activated_on(b, inner) if on_device else self._activated(inner)  # type: ignore[arg-type]
-        if self.n_direct:
-            direct = X[:, inner.shape[1] :]
-            direct = direct.toarray() if sparse.issparse(direct) else direct
-            if on_device:
-                return b.xp.concat([H, b.asarray(direct, self.dtype)], axis=1)  # type: ignore[union-attr]
-            H = np.hstack([H, direct])
-        if on_device:
-            return H
-        H = np.asarray(H, dtype=self.dtype)
+        inner, n = (X, 0) if not self.n_direct else (X[:, : -self.n_direct], self.n_direct)
+        if b is not None and on_device:
+            H = self._activated_on(b, inner)
+            return b.xp.concat([H, b.asarray(_dense(X[:, -n:]), self.dtype)], axis=1) if n else H
+        H = self._activated(inner)
+        H = np.asarray(np.hstack([H, _dense(X[:, -n:])]) if n else H, dtype=self.dtype)
         H = H if H.flags.forc else np.ascontiguousarray(H)
         flat = H.reshape(-1, order="A")
         if weight is None and DOT[self.dtype](flat, flat) < largest_square(self.dtype):
@@ -134,16 +129,22 @@ class HiddenMap:
         return H
 
     def _activated(self, X: Any) -> Any:
-        scaling, length = self.scaling, X.shape[0]
+        """Compute what comes out of the layer for rows on the host, some of them at a time."""
+        scaling, layer = self.scaling, self.layer
         if sparse.issparse(X) and scaling.centre is not None:
-            if takes_checked_rows(self.layer):
+            if takes_checked_rows(layer):
                 # In float64: what is far from the zeros loses digits there.
-                return self.layer.activations(scaling.divided(X, np.float64), scaling.shift)
+                return layer.activations(scaling.divided(X, np.float64), scaling.shift)
             length = max(1, _DENSE_NUMBERS // X.shape[1])
-        if length >= X.shape[0]:
-            return self._transformed(X if scaling.unit is None else scaling.apply(X, self.dtype))
-        pieces = (X[start : start + length] for start in range(0, X.shape[0], length))
-        return np.concatenate([self._activated(piece) for piece in pieces])
+            if length < X.shape[0]:
+                starts = range(0, X.shape[0], length)
+                return np.concatenate([self._activated(X[k : k + length]) for k in starts])
+        X = X if scaling.unit is None else scaling.apply(X, self.dtype)
+        if layer is None:
+            return _dense(X)
+        if takes_checked_rows(layer):
+            return layer.activations(X if X.dtype in FLOATS else X.astype(np.float64))
+        return np.asarray(_dense(layer.transform(X)))
 
     def _activated_on(self, b: Backend, X: Any) -> Array:
         """Compute activations on a device; sparse rows stay sparse, if the layer can do so."""
@@ -161,17 +162,9 @@ class HiddenMap:
         X = scaling.apply_on(b, X, self.dtype)
         if layer is None:
             return X
-        if runs_on_device(layer):
-            return b.asarray(layer.activations_on(b, X), self.dtype)
-        return b.asarray(self._transformed(b.to_numpy(X)), self.dtype)
-
-    def _transformed(self, X: Any) -> Any:
-        if self.layer is None:
-            return X.toarray() if sparse.issparse(X) else X
-        if takes_checked_rows(self.layer):
-            return self.layer.activations(X if X.dtype in FLOATS else X.astype(np.float64))
-        H = self.layer.transform(X)
-        return H.toarray() if sparse.issparse(H) else np.asarray(H)
+        on_device = runs_on_device(layer)
+        H = layer.activations_on(b, X) if on_device else _dense(layer.transform(b.to_numpy(X)))
+        return b.asarray(H, self.dtype)
 
     def activations_one(self, x: Any) -> Array:
         """Return the activations of one row in a new array; a ValueError if `x` is no row."""
@@ -195,6 +188,10 @@ class HiddenMap:
         ):
             return x
         return check_one(x, "x", self.n_inputs, FLOATS)
+
+
+def _dense(H: Any) -> Any:
+    return H.toarray() if sparse.issparse(H) else H
 
 
 def is_same_transformer(a: Any, b: Any) -> bool:

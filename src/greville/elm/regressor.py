@@ -214,8 +214,9 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, whole: bool = False
     ) -> tuple[Examples, NumericTargets]:
         """Check rows and targets; return the rows and the kind of their targets."""
-        if not reset and sample_weight is None and self._are_usual(X):
-            targets = self.start_value.targets  # usual targets pass at once, too
+        started = None if reset or sample_weight is not None else self.start_value
+        if started is not None and self._are_usual(X, started):
+            targets = started.targets  # usual targets pass at once, too
             usual = type(y) is np.ndarray and y.dtype == np.float64 and y.ndim in (1, 2)
             if usual and len(y) == len(X) and y.size == len(X) * targets.n_outputs:
                 Y = np.ascontiguousarray(y).reshape(len(y), -1)
