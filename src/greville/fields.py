@@ -182,15 +182,15 @@ def all_finite(values: Any) -> bool:
     return all(bool(np.isfinite(flat[start : start + _BLOCK]).all()) for start in starts)
 
 
-def _is_words(value: Any) -> bool:
+def _is_text_array(value: Any) -> bool:
     if type(value) is not np.ndarray or value.ndim != 1:
         return False
     return value.dtype.kind == "U" or (
-        value.dtype.kind == "O" and all(type(word) is str for word in value)
+        value.dtype.kind == "O" and all(type(text) is str for text in value)
     )
 
 
-words = Kind("an array of text", _is_words)
+text_array = Kind("an array of text", _is_text_array)
 
 
 def matrix(*formats: str) -> Kind:
@@ -201,7 +201,7 @@ def matrix(*formats: str) -> Kind:
     )
 
 
-def known(*classes: type) -> Kind:
+def instance_of(*classes: type) -> Kind:
     """Make the test of a field that is an object of one of these classes."""
     names = " or ".join(cls.__name__ for cls in classes)
     return Kind(names, lambda value: isinstance(value, classes))
@@ -373,8 +373,8 @@ def _annotated(cls: type[Any], derived: tuple[str, ...]) -> dict[str, Kind]:
     hints = get_type_hints(cls, include_extras=True)
     kinds = {}
     for declared in (f for f in dataclasses.fields(cls) if f.name not in derived):
-        found = [k for k in getattr(hints[declared.name], "__metadata__", ()) if type(k) is Kind]
-        if len(found) != 1:
+        of_field = [k for k in getattr(hints[declared.name], "__metadata__", ()) if type(k) is Kind]
+        if len(of_field) != 1:
             raise TypeError(f"{cls.__name__}.{declared.name}: annotate it with one kind.")
-        kinds[declared.name] = found[0]
+        kinds[declared.name] = of_field[0]
     return kinds

@@ -25,11 +25,11 @@ _TAIL = 2.0
 
 
 def _check_fields(monitor: DriftMonitor) -> None:
-    bets, known = monitor._bets, monitor._known
+    bets, errors = monitor._bets, monitor._errors
     require(0 < monitor.rate < 1 and monitor.warmup >= 1, "the monitor has impossible settings")
     require(len(bets) == len(_BOLDNESS) and min(bets) >= 0, "the monitor has other bets")
-    require(len(known) <= _MOST, "the monitor has too many errors")
-    require(known == sorted(known) and min(known, default=0) >= 0, "errors are not sorted")
+    require(len(errors) <= _MOST, "the monitor has too many errors")
+    require(errors == sorted(errors) and min(errors, default=0) >= 0, "errors are not sorted")
 
 
 @stored(
@@ -40,7 +40,7 @@ def _check_fields(monitor: DriftMonitor) -> None:
         "alarms_": each(count),
         "statistic_": finite,
         "bets": each(finite).kept_in("_bets"),
-        "errors": each(finite).kept_in("_known"),
+        "errors": each(finite).kept_in("_errors"),
     },
     whole=True,
     check=_check_fields,
@@ -104,13 +104,13 @@ class DriftMonitor:
     def _start(self) -> None:
         self.statistic_ = 0.0
         self._bets = [0.0] * len(_BOLDNESS)
-        self._known: list[float] = []  # sizes of errors since the last alarm, sorted
+        self._errors: list[float] = []  # sizes of errors since the last alarm, sorted
 
     def copy(self) -> DriftMonitor:
         """Another monitor that has seen the same errors."""
         other = copy(self)
         other.alarms_ = list(self.alarms_)
-        other._known = list(self._known)
+        other._errors = list(self._errors)
         return other
 
     def update(self, error: float, std: float = 1.0) -> bool:
@@ -172,22 +172,22 @@ class DriftMonitor:
             for r, e in zip(self._bets, _BOLDNESS, strict=True)
         ]
         self.statistic_ = sum(self._bets) / len(self._bets)
-        if self.statistic_ * self.rate >= 1 and len(self._known) >= self.warmup:
+        if self.statistic_ * self.rate >= 1 and len(self._errors) >= self.warmup:
             self._start()
             self.alarms_.append(k)
             return True
-        if len(self._known) < _MOST and isfinite(size):
-            insort(self._known, size)
+        if len(self._errors) < _MOST and isfinite(size):
+            insort(self._errors, size)
         return False
 
     def _chance(self, size: float) -> float:
         """The p-value: the share of errors that were as large; extrapolated beyond the largest."""
-        known = self._known
-        n = len(known)
-        if n and size > known[-1] > 0:
-            part = (known[-1] / size) ** _TAIL if isfinite(size) else 0.0
+        errors = self._errors
+        n = len(errors)
+        if n and size > errors[-1] > 0:
+            part = (errors[-1] / size) ** _TAIL if isfinite(size) else 0.0
             return max(part, 1e-300) / (n + 1)
-        return (n - bisect_left(known, size) + 1) / (n + 1)
+        return (n - bisect_left(errors, size) + 1) / (n + 1)
 
 
 def _number(name: str, value: Any) -> float:

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 import greville
 from greville import ELMRegressor, RandomLayer, persistence
-from greville.fields import array, count, finite, known, nothing, number, require, stored
+from greville.fields import array, count, finite, instance_of, nothing, number, require, stored
 from greville.layers import Layer, stored_layer
 from greville.persistence import ModelFileError
 
@@ -57,7 +57,7 @@ def _check_box(distances):
 
 @stored(
     parameters={"power": finite},
-    fitted={"n_features_in_": count, "box_": known(Box)},
+    fitted={"n_features_in_": count, "box_": instance_of(Box)},
     derived=("_cache",),
     whole=True,
     check=_check_box,

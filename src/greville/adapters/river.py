@@ -25,7 +25,7 @@ except ImportError as error:
         "greville.adapters.river needs river and pyarrow: pip install 'greville[river]'."
     ) from error
 
-from ..fields import Kind, json, known, require, stored
+from ..fields import Kind, instance_of, json, require, stored
 from ..tables import Stream, TableError, TableModel
 from ..tables.answering import infinite_value
 
@@ -61,7 +61,7 @@ _DICT = Kind("a dict", lambda value: type(value) is dict)
 _stored_as_it_is = stored(
     parameters={
         **dict.fromkeys(_PARAMETERS, json),
-        "stream": known(Stream).kept_in("_stream"),
+        "stream": instance_of(Stream).kept_in("_stream"),
         "columns": _DICT.kept_in("_columns"),
         "places": _DICT.kept_in("_places"),
     },

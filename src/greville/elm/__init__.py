@@ -7,7 +7,7 @@ from .estimator import set_direct_inputs
 from .linear import LinearClassifier, LinearRegressor
 from .regressor import ELMRegressor
 from .sizing import hidden_size, stream_size
-from .starting import looks_at_rows
+from .starting import depends_on_rows
 from .time_series import TimeSeriesClassifier, TimeSeriesRegressor
 
 __all__ = [
@@ -18,8 +18,8 @@ __all__ = [
     "LinearRegressor",
     "TimeSeriesClassifier",
     "TimeSeriesRegressor",
+    "depends_on_rows",
     "hidden_size",
-    "looks_at_rows",
     "regularises",
     "set_direct_inputs",
     "stream_size",

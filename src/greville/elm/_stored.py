@@ -13,13 +13,13 @@ from ..fields import (
     count,
     finite,
     flag,
-    known,
+    instance_of,
     nothing,
     random_state,
     require,
     stored,
     text,
-    words,
+    text_array,
 )
 from ..layers import SpanLayer
 from ..solvers import CACHES, Solver
@@ -71,16 +71,16 @@ def stored_estimator(
     return stored(
         parameters={
             **layer,
-            "solver": (text | known(Solver)).or_else("use one of greville's solvers"),
+            "solver": (text | instance_of(Solver)).or_else("use one of greville's solvers"),
             **({} if series else {"standardize": choice("auto") | flag}),
             **parameters,
         },
         fitted={
             "n_features_in_": count,
-            "fitted_": known(Fitted).kept_in("_fitted"),
+            "fitted_": instance_of(Fitted).kept_in("_fitted"),
             **({"n_channels_": count} if series else {}),
         },
-        optional={"feature_names_in_": words},
+        optional={"feature_names_in_": text_array},
         derived=(*CACHES, "_agreed", "device", "verbose"),
         whole=True,
         check=check,

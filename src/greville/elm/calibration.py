@@ -117,15 +117,15 @@ def rows_until_bound(n_seen: int) -> int:
 
 def windows_within(n_seen: int, n: int) -> list[slice]:
     """Return the slices of the n rows after `n_seen` that are in calibration windows."""
-    found, start, end = [], n_seen, n_seen + n
+    windows, start, end = [], n_seen, n_seen + n
     while start < end:
         window = window_at(start)
         if window is None:
             start += rows_until_bound(start)
             continue
-        found.append(slice(max(window[0], n_seen) - n_seen, min(window[1], end) - n_seen))
+        windows.append(slice(max(window[0], n_seen) - n_seen, min(window[1], end) - n_seen))
         start = window[1]
-    return found
+    return windows
 
 
 def rows_of_fit(n: int) -> Array:

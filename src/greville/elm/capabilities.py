@@ -47,9 +47,9 @@ class _Available:
     What is no solver at all is refused later, when it is used.
     """
 
-    def __init__(self, method: Any, capability: str, otherwise: str) -> None:
+    def __init__(self, method: Any, capability: str, advice: str) -> None:
         self.__doc__, self.__module__ = method.__doc__, method.__module__  # for doctest
-        self._method, self._capability, self._otherwise = method, capability, otherwise
+        self._method, self._capability, self._advice = method, capability, advice
 
     def __get__(self, estimator: Any, owner: Any = None) -> Any:
         if estimator is None:
@@ -59,12 +59,12 @@ class _Available:
         capabilities = getattr(solver, "capabilities", None)
         if capabilities is not None and not getattr(capabilities, self._capability):
             name = self._method.__name__
-            raise AttributeError(f"{name}: {type(solver).__name__} {self._otherwise}")
+            raise AttributeError(f"{name}: {type(solver).__name__} {self._advice}")
         return MethodType(self._method, estimator)
 
 
-def _available(capability: str, otherwise: str) -> Callable[[Any], Any]:
-    return lambda method: _Available(method, capability, otherwise)
+def _available(capability: str, advice: str) -> Callable[[Any], Any]:
+    return lambda method: _Available(method, capability, advice)
 
 
 _NO_SUM = "is not a sum over rows; use the solver Opium to unlearn and merge."

@@ -299,11 +299,11 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
 
     def _with_labels(self, classes: Any) -> Array | None:
         """Return the union of the known labels and the passed ones; None if there are no labels."""
-        known = self.classes_ if self._fitted is not None else None
+        before = self.classes_ if self._fitted is not None else None
         if classes is None:
-            return known
+            return before
         labels = checked_labels(received_on_host(classes, "classes"), "classes")
-        return merged_classes(known, labels, "classes")
+        return merged_classes(before, labels, "classes")
 
     def _checked(
         self,
@@ -332,8 +332,8 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
             targets = IndicatorTargets(y.shape[1], dtype) if before is None else before
             self._check_alone(classes)
             return Examples(X, y, weight), targets.with_classes(np.arange(y.shape[1]))
-        known = None if self._fitted is not None and reset else self._with_labels(classes)
-        merged = merged_classes(known, y, "y")
+        labels = None if self._fitted is not None and reset else self._with_labels(classes)
+        merged = merged_classes(labels, y, "y")
         if before is None:
             weights = self._weights(merged, y, weight, whole=whole)
             before = ClassTargets(merged, dtype, *weights)

@@ -368,7 +368,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         """
         if fitted.warmup is None:
             return fitted, part
-        rows, measured = fitted.warmup.joined(part.on_host()), n_measured(fitted.warmup.n)
+        rows, measured = fitted.warmup.appended(part.on_host()), n_measured(fitted.warmup.n)
         fitted = fitted._replace(warmup=rows if rows.n < WARMUP_ROWS else None)
         if n_measured(rows.n) == measured:
             return fitted, part
@@ -705,16 +705,18 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         live, fitted = self._live, self._fitted
         if fitted is None:
             return {}
-        known, n_seen = (fitted, fitted.n_seen) if live is None else (live.start_value, live.n_seen)
-        hidden, targets, solver = known.hidden, known.targets, known.solver
+        started, n_seen = (
+            (fitted, fitted.n_seen) if live is None else (live.start_value, live.n_seen)
+        )
+        hidden, targets, solver = started.hidden, started.targets, started.solver
         classes = targets.classes.tolist() if targets.calibrates else ()
-        arrays = [hidden, targets, solver, known.warmup, *([] if live is None else [live.array])]
+        arrays = [hidden, targets, solver, started.warmup, *([] if live is None else [live.array])]
         return {
             "rows": f"{n_seen:,}",
             "inputs": named_list(getattr(self, "feature_names_in_", ()), hidden.n_inputs),
             "hidden layer": hidden.in_words(solver.shape.n_hidden),
             "classes" if classes else "outputs": named_list(classes, targets.n_outputs),
-            "solver": " ".join(repr(known.template).split()),
+            "solver": " ".join(repr(started.template).split()),
             **solver.in_words(n_seen),
             **place_summary(solver, *arrays),
         }

@@ -9,9 +9,9 @@ from scipy import sparse
 
 from ..backend import Array
 from ..devices import is_on_device, on_host
-from ..fields import array, matrix, nothing, require, stored, words
+from ..fields import array, matrix, nothing, require, stored, text_array
 
-LABELS = array(1, "biuf") | words
+LABELS = array(1, "biuf") | text_array
 
 
 def _check_fields(rows: Examples) -> None:
@@ -64,7 +64,7 @@ class Examples(NamedTuple):
         places = np.ones(len(old), self.X.dtype), (np.arange(len(old)), old)
         return self._replace(X=self.X @ sparse.csr_array(places, shape))
 
-    def joined(self, more: Examples) -> Examples:
+    def appended(self, more: Examples) -> Examples:
         """Append more rows to these, in NumPy's memory; sparse if any of them are."""
         blocks = [block for block in (self.X, more.X) if block.shape[0]]
         if any(map(sparse.issparse, blocks)):

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from ..backend import Array, Backend, threads_for_rows
 from ..devices import on_host, place_of
-from ..fields import Fields, known, nothing, require, require_finite, stored
+from ..fields import Fields, instance_of, nothing, require, require_finite, stored
 from ..layers import SpanLayer
 from ..progress import Tell
 from ..solvers import Rows, Solver, State, block_length, device_check, takes_memory_to_read
@@ -76,12 +76,12 @@ def _try_out(fitted: Fitted) -> None:
 
 @stored(
     parameters={
-        "hidden": known(HiddenMap),
-        "targets": known(Targets),
-        "solver": known(Solver),
-        "warmup": nothing | known(Examples),
+        "hidden": instance_of(HiddenMap),
+        "targets": instance_of(Targets),
+        "solver": instance_of(Solver),
+        "warmup": nothing | instance_of(Examples),
     },
-    optional={"calibration": nothing | known(Calibration)},
+    optional={"calibration": nothing | instance_of(Calibration)},
     check=_check_fields,
     try_out=_try_out,
     to_fields=_to_fields,
@@ -191,8 +191,8 @@ class Fitted(NamedTuple):
         for window in windows:
             cuts |= {window.start, window.stop}
         if predict and self.warmup is not None:
-            due = (1 << k for k in range(WARMUP_ROWS.bit_length()))
-            cuts |= {k - self.warmup.n for k in due if 0 < k - self.warmup.n < n}
+            bounds = (1 << k for k in range(WARMUP_ROWS.bit_length()))
+            cuts |= {k - self.warmup.n for k in bounds if 0 < k - self.warmup.n < n}
         for start, stop in pairwise(sorted(cuts)):
             yield slice(start, stop), predict or any(w.start <= start < w.stop for w in windows)
 
@@ -317,5 +317,5 @@ class Fitted(NamedTuple):
         """Return the sharpness at each of n rows, some of which know fewer classes."""
         if unknown is None:
             return np.full(n, self.sharpness())
-        known, places = np.unique((~unknown).sum(axis=1), return_inverse=True)
-        return np.array([self.sharpness(int(n_classes)) for n_classes in known])[places]
+        counts, places = np.unique((~unknown).sum(axis=1), return_inverse=True)
+        return np.array([self.sharpness(int(n_classes)) for n_classes in counts])[places]

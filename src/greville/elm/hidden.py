@@ -18,7 +18,7 @@ from ..fields import (
     Kind,
     count,
     floating,
-    known,
+    instance_of,
     nothing,
     require,
     require_finite,
@@ -72,7 +72,7 @@ class HiddenMap:
         into other units.
     """
 
-    scaling: Annotated[Scaling, known(Scaling)]
+    scaling: Annotated[Scaling, instance_of(Scaling)]
     layer: Annotated[Any, nothing | LAYER]
     n_inputs: Annotated[int, count]
     dtype: Annotated[Any, floating]

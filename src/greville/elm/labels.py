@@ -65,10 +65,10 @@ class LabelTargets(Targets):
         """Whether y is an array of known labels, of the same kind as the classes."""
         return False
 
-    def unknown_before(self, y: Array, known: Array | None) -> Array | None:
+    def unknown_before(self, y: Array, before: Array | None) -> Array | None:
         """Mark, for each row, the classes that are not known yet; None if all are known.
 
-        `known` are those known before the first.
+        `before` are those known before the first.
         """
         return None
 
@@ -172,14 +172,14 @@ class ClassTargets(LabelTargets):
         """Return labels with these classes, the present ones among them."""
         return self if len(classes) == len(self.classes) else replace(self, classes=classes)
 
-    def unknown_before(self, y: Array, known: Array | None) -> Array | None:
+    def unknown_before(self, y: Array, before: Array | None) -> Array | None:
         """Mark, for each row, the classes that are not known yet; None if all are known.
 
-        `known` are those known before the first. Where no class is known, all take part.
+        `before` are those known before the first. Where no class is known, all take part.
         """
         first = first_seen(index_of(self.classes, y), self.n_outputs)
-        if known is not None:
-            first[index_of(self.classes, known)] = -1
+        if before is not None:
+            first[index_of(self.classes, before)] = -1
         if not (first >= 0).any():
             return None
         unknown = first >= np.arange(len(y))[:, None]
@@ -257,8 +257,8 @@ def _pairs(scores: Array) -> Array:
 def checked_indicators(y: Any, name: str, n: int | None = None) -> Array:
     """y as an array of zeros and ones with n columns."""
     y = y.toarray() if sparse.issparse(y) else np.asarray(y)
-    known = y.dtype.kind in "biuf" and bool(((y == 0) | (y == 1)).all())
-    if y.ndim != 2 or not known or n not in (None, y.shape[1]):
+    binary = y.dtype.kind in "biuf" and bool(((y == 0) | (y == 1)).all())
+    if y.ndim != 2 or not binary or n not in (None, y.shape[1]):
         columns = "" if n is None else f" and {n} columns"
         raise ValueError(
             f"{name}: several labels a row are a 2-d array of zeros and ones{columns}; got shape "
@@ -328,26 +328,26 @@ def checked_labels(y: Any, name: str) -> Array:
     return y
 
 
-def merged_classes(known: Array | None, more: Array, name: str) -> Array:
+def merged_classes(classes: Array | None, more: Array, name: str) -> Array:
     """The sorted union of two sets of labels of the same kind."""
     new = np.unique(more)
-    if known is None or len(known) == 0:
+    if classes is None or len(classes) == 0:
         return new
     with naming(name):
-        if _is_text(known) != _is_text(new):
+        if _is_text(classes) != _is_text(new):
             kinds = ["numbers", "text"]
             raise ValueError(
                 f"the labels are {kinds[_is_text(new)]}, but the ones known so far are "
-                f"{kinds[_is_text(known)]}; pass labels of one kind."
+                f"{kinds[_is_text(classes)]}; pass labels of one kind."
             )
-        both = np.concatenate([known, new])
+        both = np.concatenate([classes, new])
         if both.dtype.kind == "f" and any(
             labels.dtype.kind in "iu" and np.abs(labels.astype(float)).max() >= 2**53
-            for labels in (known, new)
+            for labels in (classes, new)
         ):
             raise ValueError(
-                f"labels of {known.dtype} and {new.dtype} this large cannot be told apart in one "
-                f"array; pass all of them as {known.dtype}."
+                f"labels of {classes.dtype} and {new.dtype} this large cannot be told apart in one "
+                f"array; pass all of them as {classes.dtype}."
             )
         return np.unique(both)
 

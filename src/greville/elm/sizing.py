@@ -54,8 +54,8 @@ def hidden_size(
     """
     units = max(LEAST_UNITS, UNITS_PER_INPUT * n_inputs)
     if n_rows is not None and doubled:
-        wanted = min(_MOST_UNITS_FOR_ROWS, _UNITS_PER_ROOT_OF_ROWS * sqrt(n_rows))
-        doublings = ceil(log2(max(wanted, LEAST_UNITS) / LEAST_UNITS))
+        units_for_rows = min(_MOST_UNITS_FOR_ROWS, _UNITS_PER_ROOT_OF_ROWS * sqrt(n_rows))
+        doublings = ceil(log2(max(units_for_rows, LEAST_UNITS) / LEAST_UNITS))
         units = max(units, LEAST_UNITS * 2**doublings)
     elif n_rows is not None:
         units = max(units, _UNITS_PER_ROOT_OF_ROWS * isqrt(n_rows))

@@ -61,7 +61,7 @@ def start(
             expected = columns.weight / columns.n * (n_rows or rows.n)
             layer = chosen_layer(layer, solver, scaling, targets, columns, few, expected)
     elif layer is not None:
-        depends = looks_at_rows(model) and not _is_auto(model)
+        depends = depends_on_rows(model) and not _is_auto(model)
         _fit_layer(layer, b, scaling, some if depends else rows.at(slice(1)), dtype)
     model._agreed = model.solver
     hidden = HiddenMap(scaling, layer, n_inputs, dtype)
@@ -94,14 +94,14 @@ def measured_again(model: Any, fitted: Fitted, rows: Examples) -> Fitted | None:
     return again._replace(calibration=fitted.calibration)
 
 
-def looks_at_rows(model: Any) -> bool:
+def depends_on_rows(model: Any) -> bool:
     """Whether the hidden layer depends on the values in X, not only on the number of columns.
 
     Examples
     --------
     >>> from greville import ELMRegressor
-    >>> from greville.elm import looks_at_rows
-    >>> looks_at_rows(ELMRegressor(10)), looks_at_rows(ELMRegressor("auto"))
+    >>> from greville.elm import depends_on_rows
+    >>> depends_on_rows(ELMRegressor(10)), depends_on_rows(ELMRegressor("auto"))
     (False, True)
     """
     if _is_auto(model):

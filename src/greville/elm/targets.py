@@ -11,7 +11,7 @@ import numpy as np
 from ..backend import Array
 from ..backend.scipy import DOT
 from ..devices import backend_for, is_on_device, origin_of
-from ..fields import count, flag, floating, known, require, stored
+from ..fields import count, flag, floating, instance_of, require, stored
 from ..validation import (
     check_magnitude,
     check_one_target,
@@ -77,7 +77,7 @@ class NumericTargets(Targets):
     n_outputs: Annotated[int, count]
     flat: Annotated[bool, flag]
     dtype: Annotated[Any, floating]
-    scaling: Annotated[Scaling, known(Scaling)] = field(default_factory=Scaling)
+    scaling: Annotated[Scaling, instance_of(Scaling)] = field(default_factory=Scaling)
     limit: float = field(init=False)  # of the square of a target
     _unit: tuple[float, float] = field(init=False)  # and the centre, of targets of one number
 

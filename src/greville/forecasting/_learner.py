@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..backend import Array
-from ..elm import ELMRegressor, looks_at_rows
+from ..elm import ELMRegressor, depends_on_rows
 
 # Fewer rows than this are learned one by one.
 _MIN_BLOCK = 32
@@ -34,7 +34,7 @@ class Learner:
         self.started = False
         self._n_steps = n_steps
         self._n_first = (
-            FIRST_ROWS if isinstance(model, ELMRegressor) and looks_at_rows(model) else 1
+            FIRST_ROWS if isinstance(model, ELMRegressor) and depends_on_rows(model) else 1
         )
         self._first: list[tuple[Array, Array]] = []  # rows and targets that wait
 

@@ -43,8 +43,8 @@ ACTIVATIONS: dict[str, Curve] = {
 
 def check_activation(activation: Activation) -> None:
     """Raise a ValueError unless it is a function or the name of one."""
-    known = isinstance(activation, str) and activation in ACTIVATIONS
-    if not (callable(activation) or known):
+    named = isinstance(activation, str) and activation in ACTIVATIONS
+    if not (callable(activation) or named):
         names = ", ".join(map(repr, ACTIVATIONS))
         raise ValueError(f"activation={activation!r}: choose one of {names}, or pass a function.")
 

@@ -29,8 +29,8 @@ from ..fields import (
     require,
     require_finite,
     stored,
+    text_array,
     within,
-    words,
 )
 from ..representation import Described, memory_of, named_list, size_in_words
 from ..threads import one_thread
@@ -353,10 +353,10 @@ def moved(layer: Layer, b: Backend, name: str, dtype: Any) -> Any:
     if mine is None or b.has_kernels:
         return mine if mine is None else mine.astype(dtype, copy=False)
     copies = _copies.setdefault(layer, {})
-    known = copies.get(key)
-    if known is None or known[0] is not mine:
-        copies[key] = known = mine, b.asarray(mine, dtype)
-    return known[1]
+    copied = copies.get(key)
+    if copied is None or copied[0] is not mine:
+        copies[key] = copied = mine, b.asarray(mine, dtype)
+    return copied[1]
 
 
 class Matrix(NamedTuple):
@@ -484,7 +484,7 @@ def stored_features(fitted: dict[str, Kind], **declared: Any) -> Callable[[type[
     """Declare what is stored of any layer: its parameters, its size, and the `fitted` fields."""
     return stored(
         fitted={"n_features_in_": count, "n_hidden_": count, **fitted},
-        optional={"feature_names_in_": words},
+        optional={"feature_names_in_": text_array},
         whole=True,
         check=_check_fields,
         try_out=_try_out,

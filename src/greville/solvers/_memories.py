@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..backend import Array, Backend
-from ..fields import Fields, array, each, finite, known, require, stored
+from ..fields import Fields, array, each, finite, instance_of, require, stored
 from ..mixture import Mixture, mix
 from ._derived import replace
 from ._forgetting import MEMORIES, FadingState
@@ -63,7 +63,7 @@ def _new_mixture(n_outputs: int) -> Mixture:
 
 @stored(
     parameters={
-        "members": each(known(FadingState), tuple),
+        "members": each(instance_of(FadingState), tuple),
         "squares": array(2),
         "count": finite,
         "n_seen": finite,

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import linalg
 from ..backend import Array
-from ..fields import finite, flag, known, nothing, require
+from ..fields import finite, flag, instance_of, nothing, require
 from ..validation import check_squares
 from ._derived import derived, is_derived, replace, stored_value, with_derived
 from ._evidence import Path, units_in_stream
@@ -61,11 +61,11 @@ class RidgeState(State):
     more rows they do not matter any more.
     """
 
-    sums: Annotated[Sums, known(Sums)]
+    sums: Annotated[Sums, instance_of(Sums)]
     epsilon: Annotated[float, finite]
     chooses: Annotated[bool, flag]
     least: Annotated[float, finite] = 0.0
-    path: Annotated[Path | None, nothing | known(Path)] = None
+    path: Annotated[Path | None, nothing | instance_of(Path)] = None
 
     arrays: ClassVar[tuple[str, ...]] = ("sums",)
     fades: ClassVar[bool] = False  # whether rows may count less the older they are

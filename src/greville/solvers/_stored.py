@@ -13,11 +13,11 @@ from ..fields import (
     Kind,
     count,
     flag,
-    known,
+    instance_of,
     require,
     require_finite,
     stored,
-    words,
+    text_array,
 )
 from ._publishing import CACHES
 from ._ridge import RidgeState
@@ -39,8 +39,8 @@ def stored_solver(
     """Declare a solver with these parameters; its state is of one of the classes."""
     return stored(
         parameters=parameters,
-        fitted={"state": known(*states, FrozenState), "n_features_in_": count, "flat": flag},
-        optional={"feature_names_in_": words},
+        fitted={"state": instance_of(*states, FrozenState), "n_features_in_": count, "flat": flag},
+        optional={"feature_names_in_": text_array},
         whole=True,
         check=_check_fitted,
         try_out=_try_out,

@@ -10,7 +10,7 @@ import numpy as np
 from .. import linalg
 from ..backend import Array, Backend, eps
 from ..devices import origin_of
-from ..fields import array, count, finite, flag, known, nothing, number, require
+from ..fields import array, count, finite, flag, instance_of, nothing, number, require
 from ..validation import check_number, check_switch
 from ._derived import Value, derived, replace, stored_value, with_derived
 from ._mean import Mean, widened
@@ -127,8 +127,8 @@ class Sums(Value):
     Z: Annotated[Array, array(2)]
     basis: Annotated[Array | None, nothing | array(2)]
     loss: Annotated[Array, array(1)]
-    tally: Annotated[Counts, known(Counts)]
-    mean: Annotated[Mean | None, nothing | known(Mean)] = None
+    tally: Annotated[Counts, instance_of(Counts)]
+    mean: Annotated[Mean | None, nothing | instance_of(Mean)] = None
     tol: Annotated[float | None, nothing | finite] = None
     largest_row: Annotated[float, number] = np.inf
     lost: Annotated[float, finite] = 0.0

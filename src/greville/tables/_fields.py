@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..elm import ELMClassifier, ELMRegressor
-from ..fields import count, flag, known, nothing, require
+from ..fields import count, flag, instance_of, nothing, require
 from ._first import FirstRows
 from ._settings import FIRST_ROWS, Settings
 from ._values import LARGEST
@@ -19,11 +19,11 @@ from .target import CLASSIFICATION, Target
 T = TypeVar("T", bound=Any)
 
 FIELDS = {
-    "settings": known(Settings),
-    "fitted_target": nothing | known(Target),
-    "columns": nothing | known(Schema),
-    "estimator": nothing | known(ELMRegressor, ELMClassifier),
-    "first": nothing | known(FirstRows),
+    "settings": instance_of(Settings),
+    "fitted_target": nothing | instance_of(Target),
+    "columns": nothing | instance_of(Schema),
+    "estimator": nothing | instance_of(ELMRegressor, ELMClassifier),
+    "first": nothing | instance_of(FirstRows),
     "stale": flag,
     "n_rows": count,
     "n_without_target": count,

@@ -77,8 +77,8 @@ def _stored_estimator(
 ) -> Callable[[type[T]], type[T]]:
     return fields.stored(
         parameters=parameters,
-        fitted={"model_": fields.known(TableModel), "n_features_in_": fields.count, **fitted},
-        optional={"feature_names_in_": fields.words},
+        fitted={"model_": fields.instance_of(TableModel), "n_features_in_": fields.count, **fitted},
+        optional={"feature_names_in_": fields.text_array},
         derived=("device", "verbose"),
         whole=True,
         check=_check_fields,

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ..fields import count, each, finite, flag, known, require, stored, text, within
+from ..fields import count, each, finite, flag, instance_of, require, stored, text, within
 from . import dates
 from ._outliers import find_limits
 from ._values import EXACT, LARGEST, TEXT, Floats, Mask, Values, folded
@@ -138,7 +138,7 @@ class Number(Column):
     kind, wants = "number", "a number"
     median: Annotated[float, finite]
     missing: Annotated[bool, flag]
-    numerals: Annotated[Numerals, known(Numerals)]
+    numerals: Annotated[Numerals, instance_of(Numerals)]
     limits: Annotated[list[float], each(finite)]
 
     @classmethod

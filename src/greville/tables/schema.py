@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..fields import array, each, known, require, stored
+from ..fields import array, each, instance_of, require, stored
 from ._values import Floats, Mask, UnknownType, Values
 from .batch import Batch, TableError, listed
 from .decisions import Decision, Evidence, Hints, decide, decide_all
@@ -27,8 +27,8 @@ Places = NDArray[np.int64]
 
 @stored(
     parameters={
-        "columns": each(known(Column)),
-        "findings": each(known(Finding), tuple),
+        "columns": each(instance_of(Column)),
+        "findings": each(instance_of(Finding), tuple),
         "learned": array(1, "b"),
     },
     to_fields=lambda schema: {k: getattr(schema, k) for k in ("columns", "findings", "learned")},

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..fields import array, compact, count, each, flag, known, nothing, require, stored, text
+from ..fields import array, compact, count, each, flag, instance_of, nothing, require, stored, text
 from ..following import Follower, LabelFollower
 from ..insight import Importance
 from ..monitor import DriftMonitor
@@ -40,10 +40,10 @@ _INFINITE = re.compile(r"\s*[+-]?inf(inity)?\s*", re.IGNORECASE)
 
 @stored(
     parameters={
-        "model": known(TableModel),
+        "model": instance_of(TableModel),
         "id": nothing | text,
-        "monitor": nothing | known(DriftMonitor),
-        "follower": nothing | known(Follower, LabelFollower),
+        "monitor": nothing | instance_of(DriftMonitor),
+        "follower": nothing | instance_of(Follower, LabelFollower),
         "lines": count,
         "position": nothing | text,
         "rows": each(text),

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ..fields import choice, flag, known, require, stored
+from ..fields import choice, flag, instance_of, require, stored
 from ..fields import text as any_text
 from ._outliers import far_values
 from ._values import EXACT, FLAGS, IN_LABELS, LARGEST, UnknownType, Values, folded
@@ -57,7 +57,7 @@ class Target:
     name: Annotated[str, any_text]
     task: Annotated[str, choice(REGRESSION, CLASSIFICATION)]
     kind: Annotated[str, choice("number", "text", "integer", "flag")]
-    numerals: Annotated[Numerals, known(Numerals)] = PLAIN
+    numerals: Annotated[Numerals, instance_of(Numerals)] = PLAIN
     folds: Annotated[bool, flag] = False
 
     @classmethod
