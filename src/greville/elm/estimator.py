@@ -216,7 +216,6 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
             check_something_counts(examples.weight)
             with reporting(self.verbose, "learned", examples.n) as tell:
                 fitted, examples = start(new, examples, targets, whole=True)
-                fitted = fitted.spanning(examples.X)
                 rows, kept = fitted.rows(examples, tell), list[Array]()
                 places = rows_of_fit(examples.n)
                 if fitted.can_leave_out:

@@ -216,10 +216,12 @@ class Fitted(NamedTuple):
         layer = self.hidden.layer
         if not isinstance(layer, SpanLayer):
             return self
-        wider, old = layer.extended(X), np.arange(layer.n_hidden_)
+        wider, n_direct = layer.extended(X[:, : layer.n_features_in_]), self.hidden.n_direct
         if wider is layer:
             return self
-        solver = self.solver.with_units(wider.n_hidden_, old)
+        n = wider.n_hidden_
+        old = np.r_[: layer.n_hidden_, n : n + n_direct]
+        solver = self.solver.with_units(n + n_direct, old)
         return self._replace(hidden=replace(self.hidden, layer=wider), solver=solver)
 
     def with_sums(self, solver: State) -> Self:

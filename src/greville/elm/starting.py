@@ -61,8 +61,11 @@ def start(
             expected = columns.weight / columns.n * (n_rows or rows.n)
             layer = chosen_layer(layer, solver, scaling, targets, columns, few, expected)
     elif layer is not None:
-        depends = depends_on_rows(model) and not _is_auto(model)
-        _fit_layer(layer, b, scaling, some if depends else rows.at(slice(1)), dtype)
+        if depends_on_rows(model) and not _is_auto(model):
+            rows_of_layer = some
+        else:
+            rows_of_layer = rows if wide else rows.at(slice(1))
+        _fit_layer(layer, b, scaling, rows_of_layer, dtype)
     model._agreed = model.solver
     hidden = HiddenMap(scaling, layer, n_inputs, dtype)
     return Fitted.start(hidden, targets, solver, b, warmup), rows
