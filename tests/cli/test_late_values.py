@@ -12,9 +12,8 @@ import greville
 from greville.cli import _training
 from greville.tables.readers.source import Source
 
-from ..houses import csv_bytes, jsonl
+from ..houses import csv_bytes
 from ..runner import run
-from ._outside import streamed
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -80,25 +79,3 @@ def test_a_pipe_that_is_sorted_goes_on_to_the_bit(monkeypatch):
     assert Path("one").read_bytes() == Path("two").read_bytes()
     (fruit,) = (c for c in greville.load("two").schema.columns if c.name == "fruit")
     assert fruit.late == ["kind 1", "kind 2", "kind 3"]
-
-
-def test_values_that_were_never_learned_are_counted_and_said():
-    Path("rows.csv").write_bytes(csv_bytes(pa.concat_tables(part(i, 100) for i in (1, 2))))
-    strange = pa.concat_tables([part(1, 5, 2), part(7, 12, 2)])
-    Path("strange.csv").write_bytes(csv_bytes(strange))
-    run("train", "rows.csv", "-t", "y", "-q")
-    said = "12 rows have values of 'fruit' that were never learned: 'kind 7'"
-    out, err = run("predict", "model.greville", "strange.csv", "-o", "out.csv")
-    assert said in err
-    out, err = run("score", "model.greville", "strange.csv", "--json")
-    assert json.loads(out)["unlearned_values"] == {"fruit": {"rows": 12, "values": ["kind 7"]}}
-    assert said in err
-    out, err = run("score", "model.greville", "rows.csv", "--json")
-    assert json.loads(out)["unlearned_values"] == {}
-    assert "learned before" not in err
-    asked = jsonl(strange.slice(5, 1).drop_columns(["y"]))
-    answers, err = streamed(asked + jsonl(strange), "--model", "model.greville")
-    assert "1 row has a value of 'fruit' that was never learned: 'kind 7'" in err
-    predictions = [json.loads(answer)["prediction"] for answer in answers]
-    assert np.abs(predictions).max() < 40
-    assert np.abs(predictions[1:] - strange["y"].to_numpy())[6:].max() < 3

@@ -27,6 +27,7 @@ quiet
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from pathlib import Path
@@ -163,8 +164,7 @@ class ColumnOptions:
         """Return how columns are written."""
         from ..tables import Hints
 
-        settings, names = self.settings(), {field.name for field in fields(Hints)}
-        return Hints(**{name: value for name, value in settings.items() if name in names})
+        return Hints(**self.settings())
 
 
 @dataclass(frozen=True)
@@ -223,10 +223,8 @@ def names(values: Sequence[str] | None) -> list[str]:
 def number_or_word(text: str) -> Any:
     """Convert a text to a number; other text is returned unchanged, for the library to check."""
     for kind in (int, float):
-        try:
+        with suppress(ValueError):
             return kind(text)
-        except ValueError:
-            continue
     return text
 
 
