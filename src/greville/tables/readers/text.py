@@ -42,7 +42,8 @@ def as_text(name: str, content: Content, encoding: str | None, *, is_json: bool)
         Whether it is JSON, which is always in UTF-8.
     """
     survey = _Survey(content.path)
-    content, encodings = replace(content, longest=survey.longest), list[str]()
+    has_quotes, encodings = survey.has_quotes or encoding is not None, list[str]()
+    content = replace(content, longest=survey.longest, has_quotes=has_quotes)
     if encoding is not None and codecs.lookup(encoding).name != "utf-8":
         encodings = [encoding]
     elif encoding is None and content.head(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
@@ -80,11 +81,13 @@ class _Survey:
         Whether all lines end in LF, or all in CRLF.
     longest : int
         Bytes of the longest line that is in two blocks.
+    has_quotes : bool
     """
 
     def __init__(self, path: Path) -> None:
         self.line_of_bytes: int | None = None
         self.longest = length = 0
+        self.has_quotes = False
         decoder = codecs.getincrementaldecoder("utf8")("surrogateescape")
         n_lf = n_cr = n_crlf = n_characters = n_others = 0
         with path.open("rb") as file:
@@ -98,6 +101,7 @@ class _Survey:
                         self.line_of_bytes = 1 + n_lf + text.count("\n", 0, others.start())
                     n_others += len(_NOT_UTF8.findall(text))
                     n_characters += len(_BEYOND_ASCII.findall(text))
+                self.has_quotes = self.has_quotes or b'"' in block
                 n_lf += block.count(b"\n")
                 length += block.find(b"\n") if b"\n" in block else len(block)
                 self.longest = max(self.longest, length)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import codecs
-import lzma
 import tempfile
 import weakref
 import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any, Self
@@ -48,6 +47,8 @@ class Content:
         What archive it is from, and how its text is encoded.
     longest : int
         Bytes of the longest line of text; 0 if all are short.
+    has_quotes : bool
+        Whether there may be any in text.
     owner : TemporaryFile or None
         What keeps a copy.
     """
@@ -56,6 +57,7 @@ class Content:
     name: PurePath
     findings: tuple[Finding, ...] = ()
     longest: int = 0
+    has_quotes: bool = True
     owner: TemporaryFile | None = None
 
     def head(self, size: int) -> bytes:
@@ -120,13 +122,6 @@ def archive_format(path: Path) -> str | None:
     return "npz" if names and all(name.endswith(".npy") for name in names) else "zip"
 
 
-def _opened(path: Path) -> zipfile.ZipFile:
-    try:
-        return zipfile.ZipFile(path)
-    except (NotImplementedError, RuntimeError, ValueError, zipfile.BadZipFile) as error:
-        raise Unreadable(str(error)) from error
-
-
 def _extracted(name: str, content: Content, asked: str | None) -> Content:
     """Extract the table in an archive."""
     with _opened(content.path) as archive:
@@ -142,15 +137,21 @@ def _extracted(name: str, content: Content, asked: str | None) -> Content:
         text = f"{name}: the file {chosen!r} in it is read"
         text += f", and not {listed(others)}." if others else "."
         finding = Finding("file in an archive", text)
-        try:
-            with archive.open(chosen) as stream:
-                blocks = iter(lambda: stream.read(sources.BLOCK), b"")
-                return content.rewritten(blocks, name=PurePath(chosen), findings=(finding,))
-        except (*_DAMAGE, NotImplementedError, RuntimeError) as error:
-            raise Unreadable(str(error) or type(error).__name__) from error
+        with archive.open(chosen) as stream:
+            blocks = iter(lambda: stream.read(sources.BLOCK), b"")
+            return content.rewritten(blocks, name=PurePath(chosen), findings=(finding,))
 
 
-_DAMAGE = (zlib.error, lzma.LZMAError, zipfile.BadZipFile, EOFError)
+@contextmanager
+def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    """An archive; what is wrong with it is `Unreadable`."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield archive
+    except (TableError, OSError):
+        raise
+    except Exception as error:  # a damaged archive raises whatever its parser does
+        raise Unreadable(str(error) or type(error).__name__) from error
 
 
 def _is_hidden(name: str) -> bool:
