@@ -144,7 +144,7 @@ class Stream:
     @property
     def _recent(self) -> list[Row]:
         """The last rows that were learned."""
-        return [*self._last_rows, *self.rows]
+        return [*self._last_rows, *self.rows][-_MOST_RECENT:]
 
     @property
     def _newest(self) -> TableModel:
@@ -226,6 +226,7 @@ class Stream:
         other = copy(self)
         other.model, other._live = self.model.twin(), None
         other.rows, other.joined = list(self.rows), list(self.joined)
+        other._last_rows = list(self._last_rows)
         other.monitor = None if self.monitor is None else self.monitor.copy()
         other.waiting, other.unlearned = dict(self.waiting), UnlearnedValues()
         return other
