@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -76,52 +76,49 @@ def paper(
     from .. import paper as library
     from ..datasets import DataError, find_mnist
 
+    names = dict.fromkeys(experiments or Experiment)
+    settings: dict[str, dict[str, Any]] = {
+        "sine": {"runs": runs or 100},
+        "ecg": {"runs": runs or 10},
+        "exactness": {},
+        "mnist": {"directory": data},
+    }
+    if quick:
+        settings["sine"] = {"runs": runs or 10, "long_samples": 30_000, "long_runs": 2}
+        settings["ecg"] = {"runs": runs or 2}
+        settings["mnist"] |= {"units": 1000, "spread": 2}
     left_out: dict[str, str] = {}
     results: list[Any] = []
     code = 0
-    with _folder(out), progress_bars(quiet) as (progress, say):
-        common: Any = {"seed": seed, "progress": progress}
-        long: Any = {"long_samples": 30_000, "long_runs": 2} if quick else {}
-        small: Any = {"units": 1000, "spread": 2} if quick else {}
-        work: dict[str, Callable[[], Any]] = {
-            "sine": lambda: library.sine(runs=runs or (10 if quick else 100), **long, **common),
-            "ecg": lambda: library.ecg(runs=runs or (2 if quick else 10), **common),
-            "exactness": lambda: library.exactness(**common),
-            "mnist": lambda: library.mnist(directory=data, **small, **common),
-        }
-        todo = [(name, work[name]) for name in dict.fromkeys(experiments or Experiment)]
-        if Experiment.mnist in dict(todo):  # say at once if it cannot be done
-            todo.insert(0, (Experiment.mnist, lambda: find_mnist(data, progress=progress) and None))
-        for name, action in todo:
-            if name in left_out:
-                continue
-            try:
-                results.append(action())
-            except (DataError, library.WorkerError) as error:
-                left_out[name] = str(error)
-                say(f"{name} is left out: {error}")
-                code = code or (EXIT_NO_DATA if isinstance(error, DataError) else EXIT_FAILED)
-        if results := list(filter(None, results)):
-            line = shlex.join(["greville", *sys.argv[1:]])
-            library.write_report(results, out, command=line, skipped=left_out, progress=progress)
+    out.mkdir(parents=True, exist_ok=True)
+    tempfile.TemporaryFile(dir=out).close()  # before the work, if nothing can be written there
+    try:
+        with progress_bars(quiet) as (progress, say):
+            common: Any = {"seed": seed, "progress": progress}
+            work: list[Any] = [
+                (name, partial(getattr(library, name), **settings[name])) for name in names
+            ]
+            if Experiment.mnist in names:  # said at once if it cannot be done
+                work.insert(0, (Experiment.mnist, lambda **_: find_mnist(data, progress=progress)))
+            for name, action in work:
+                if name in left_out:
+                    continue
+                try:
+                    results.append(action(**common))
+                except (DataError, library.WorkerError) as error:
+                    left_out[name] = str(error)
+                    say(f"{name} is left out: {error}")
+                    code = code or (EXIT_NO_DATA if isinstance(error, DataError) else EXIT_FAILED)
+            if results := [each for each in results if hasattr(each, "blocks")]:
+                about: Any = {"command": shlex.join(["greville", *sys.argv[1:]])}
+                library.write_report(results, out, skipped=left_out, progress=progress, **about)
+    finally:
+        with suppress(OSError):  # there is something in it
+            out.rmdir()
     if results and not quiet:
         _show(results)
         typer.echo(f"The report is in {out / 'report.html'}")
     raise typer.Exit(code)
-
-
-@contextmanager
-def _folder(out: Path) -> Iterator[None]:
-    """Make the folder, or raise an error at once; remove the folder if it stays empty."""
-    made = [path for path in (out, *out.parents) if not path.exists()]
-    out.mkdir(parents=True, exist_ok=True)
-    tempfile.TemporaryFile(dir=out).close()
-    try:
-        yield
-    finally:
-        for path in made:
-            with suppress(OSError):  # it is not empty
-                path.rmdir()
 
 
 def _show(results: list[Any]) -> None:
