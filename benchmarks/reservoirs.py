@@ -17,7 +17,7 @@ from greville.forecasting import forecast
 
 from .measure import Array
 
-SEEDS, WASHOUT, RIDGE = 3, 100, 1e-8
+SEEDS, WASHOUT, RIDGE, RLS_RIDGE = 3, 100, 1e-8, 1e-6
 
 
 def run() -> None:
@@ -38,9 +38,12 @@ def run() -> None:
                 for ridge, epsilon in (("the same ridge", RIDGE**0.5), ("a chosen one", "auto")):
                     ours = [_reservoir(units, seed, epsilon, *rows) for seed in range(SEEDS)]
                     _say(f"{name}, {steps} ahead, {units} units, {ridge}", ours, theirs)
-            _say(f"{name}, {steps} ahead, 4 lags", [_lags(*rows)], [_their_lags(*rows)])
+            ours = [_lags(*rows)]
+            _say(f"{name}, {steps} ahead, 4 lags, the same ridge", ours, [_their_lags(*rows)])
         X, Y = S[:-1], S[1:]
-        _say(f"{name}, online, 100 units", [_online(X, Y)], [_their_online(X, Y)])
+        theirs = [_their_online(X, Y)]
+        for ridge, epsilon in (("the same ridge", RLS_RIDGE**0.5), ("a chosen one", "auto")):
+            _say(f"{name}, online, 100 units, {ridge}", [_online(epsilon, X, Y)], theirs)
     values = mackey_glass(3000)[:, 0]
     noise = 0.03 * np.random.default_rng(0).normal(size=len(values))
     for name, y in (("Mackey-Glass", values), ("with noise of 0.03", values + noise)):
@@ -97,7 +100,7 @@ def _their_reservoir(units: int, seed: int, X: Array, Y: Array, T: Array, S: Arr
 
 
 def _lags(X: Array, Y: Array, T: Array, S: Array) -> Any:
-    return _measured(lambda: _readout(LagLayer(4), "auto", X, Y, T), S)
+    return _measured(lambda: _readout(LagLayer(4), RIDGE**0.5, X, Y, T), S)
 
 
 def _their_lags(X: Array, Y: Array, T: Array, S: Array) -> Any:
@@ -111,13 +114,13 @@ def _their_lags(X: Array, Y: Array, T: Array, S: Array) -> Any:
     return _measured(work, S)
 
 
-def _online(X: Array, Y: Array) -> Any:
+def _online(epsilon: Any, X: Array, Y: Array) -> Any:
     """Each row predicted before it is learned, from the second half on."""
     half = len(X) // 2
 
     def work() -> Array:
         layer = ReservoirLayer(100, spectral_radius=1.25, leak=0.3, scale=1.0, random_state=0)
-        readout = Opium("auto", intercept=True)
+        readout = Opium(epsilon, intercept=True)
         return readout.prequential(layer.fit(X).advance(X), Y)[half:]
 
     return _measured(work, Y[half:])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from itertools import combinations_with_replacement
 from math import comb
 from typing import Annotated
 
@@ -80,18 +79,17 @@ class LagLayer(SequenceLayer):
         before, n = len(state), len(X)
         starts = [before - k * int(self.stride) for k in range(int(self.lags))]
         numbers = np.hstack([rows[start : start + n] for start in starts])
-        H, at = np.empty((n, self.n_hidden_)), numbers.shape[1]
-        H[:, :at] = numbers
+        H, width = np.empty((n, self.n_hidden_)), numbers.shape[1]
+        H[:, :width] = numbers
+        start, at = 0, width
         with np.errstate(over="ignore"):
-            for k in range(2, int(self.order) + 1):
-                factors = np.array(
-                    list(combinations_with_replacement(range(numbers.shape[1]), k))
-                ).T
-                products = numbers[:, factors[0]]
-                for column in factors[1:]:
-                    products *= numbers[:, column]
-                H[:, at : at + products.shape[1]] = products
-                at += products.shape[1]
+            for k in range(1, int(self.order)):
+                products, start = H[:, start:at], at
+                for i in range(width):  # with all products of the numbers from this one on
+                    last = products[:, -comb(width - i + k - 1, k) :]
+                    part = slice(at, at + last.shape[1])
+                    np.multiply(numbers[:, i : i + 1], last, out=H[:, part])
+                    at = part.stop
         return H, rows[n:]
 
     def _check_stored(self) -> None:
