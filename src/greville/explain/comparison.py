@@ -92,7 +92,7 @@ def compare_models(
     tell: Told = lambda name: None,
     **settings: Any,
 ) -> Comparison:
-    """Train models on all folds but one, and predict that, in turn.
+    """Compare greville with scikit-learn's usual models on the same folds of a table.
 
     scikit-learn's models get the numbers that greville makes of the columns, from the same rows.
     All learn with one thread.
@@ -125,9 +125,9 @@ def compare_models(
     rows = [row for batch in kept for row in _with_target(batch, target, settings)]
     if not rows:
         raise TableError(f"no row has a value of {target!r}; there is nothing to compare with.")
-    first = TableModel(target, **settings).learn(rows).settle()
-    y = np.concatenate([first.targets(batch)[0] for batch in rows])
-    task = str(first.task)
+    whole = TableModel(target, **settings).learn(rows).settle()
+    y = np.concatenate([whole.targets(batch)[0] for batch in rows])
+    task = str(whole.task)
     if len(y) < 2 * folds:
         raise TableError(f"folds={folds}: there are {len(y)} rows, which is too few.")
     makers = _others(task)
@@ -137,10 +137,12 @@ def compare_models(
     with threadpool_limits(1):  # for all alike, and threads that wait for others tell nothing
         for part in range(folds):
             train, test = (_filtered(rows, (parts == part) == inside) for inside in (False, True))
-            for name, seconds, found in _fold(train, test, target, settings | {"task": task}, tell):
+            for name, seconds, measures in _fold(
+                train, test, target, settings | {"task": task}, tell
+            ):
                 models[name].seconds.append(seconds)
-                models[name].scores.append(found[score])
-                models[name].losses.append(found[loss])
+                models[name].scores.append(measures[score])
+                models[name].losses.append(measures[loss])
     order = dict(sorted(models.items(), key=lambda item: -item[1].score))
     return Comparison(task, len(y), total, folds, score, loss, order)
 
@@ -155,9 +157,9 @@ def _fold(
         start = time.perf_counter()
         model = models[name] = TableModel(target, **{**settings, **more}).learn(train).settle()
         model.choose()
-        seconds, found = time.perf_counter() - start, [_predicted(model, batch) for batch in test]
-        y, predicted, *more_found = map(np.concatenate, zip(*found, strict=True))
-        proba = more_found[0] if more_found else None
+        seconds, answers = time.perf_counter() - start, [_predicted(model, batch) for batch in test]
+        y, predicted, *probabilities = map(np.concatenate, zip(*answers, strict=True))
+        proba = probabilities[0] if probabilities else None
         yield name, seconds, measures_of(y, predicted, proba, list(model.classes) or None)
     encoder = models["greville"]
     (X, y_train), (X_test, y) = (_encoded(encoder, batches) for batches in (train, test))

@@ -121,11 +121,11 @@ def _measures(
         simple = np.full(len(target), labels[counts.argmax()])
     else:
         simple = np.full(len(target), target.mean())
-    found = [("this model", measures_of(target, predicted, proba, classes))]
+    measured = [("this model", measures_of(target, predicted, proba, classes))]
     if linear is not None:
         measures = measures_of(target, linear, None, classes)
-        found.append(("a linear model, each row left out", measures))
-    return [*found, (BASELINES[str(model.task)], measures_of(target, simple, None, classes))]
+        measured.append(("a linear model, each row left out", measures))
+    return [*measured, (BASELINES[str(model.task)], measures_of(target, simple, None, classes))]
 
 
 def _effects(model: TableModel, rows: list[Batch], importance: Importance) -> list[Effect]:
@@ -151,9 +151,9 @@ def _worst(
         size = np.where(target == predicted, -1.0, proba.max(axis=1))
     chosen = [i for i in np.argsort(-size, kind="stable")[:_MOST_ERRORS] if size[i] > 0]
     names = [column.name for column in model.schema.used][:8]
-    found = []
+    errors = []
     for i in chosen:
         batch, row = rows[places[i][0]], places[i][1]
         there = set(batch.table.schema.names)
-        found.append((int(i), {n: batch.value(n, row) if n in there else "" for n in names}))
-    return found
+        errors.append((int(i), {n: batch.value(n, row) if n in there else "" for n in names}))
+    return errors

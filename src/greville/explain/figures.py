@@ -93,9 +93,9 @@ def _calibration(facts: Facts, ax: Any) -> None:
 
 def _confusion(facts: Facts, ax: Any) -> None:
     labels = list(facts.model.classes)[:12]
-    known = np.isin(facts.target, labels) & np.isin(facts.predicted, labels)
+    shown = np.isin(facts.target, labels) & np.isin(facts.predicted, labels)
     ConfusionMatrixDisplay.from_predictions(
-        *(facts.target[known], facts.predicted[known]),
+        *(facts.target[shown], facts.predicted[shown]),
         labels=labels,
         display_labels=[str(label)[:12] for label in labels],
         cmap="Blues",

@@ -82,10 +82,10 @@ def _lead(facts: Facts, source: str) -> str:
 
 
 def _quality(facts: Facts) -> str:
-    kinds = list(dict.fromkeys(kind for _, found in facts.measures for kind in found))
+    kinds = list(dict.fromkeys(kind for _, measures in facts.measures for kind in measures))
     rows = [
-        [name, *(_number(found[kind]) if kind in found else "" for kind in kinds)]
-        for name, found in facts.measures
+        [name, *(_number(measures[kind]) if kind in measures else "" for kind in kinds)]
+        for name, measures in facts.measures
     ]
     n = f"{len(facts.target):,} rows"
     how = f"{n}, each predicted as if it had not been learned."
@@ -157,5 +157,5 @@ def _number(value: float) -> str:
 
 
 def _value(value: Any) -> str:
-    plain = value.item() if hasattr(value, "item") else value
-    return _number(plain) if isinstance(plain, float) else str(plain)
+    scalar = value.item() if hasattr(value, "item") else value
+    return _number(scalar) if isinstance(scalar, float) else str(scalar)

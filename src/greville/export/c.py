@@ -128,13 +128,13 @@ class _C(Writer):
         return [*lines, f"}} {self.name}_row;"]
 
     def function(self, head: str, *lines: str) -> None:
-        """A function of the lines that were written since the last one, and these."""
+        """Make a function of the lines written since the last one, and of these."""
         self.say(*lines)
         self.functions += ["", f"{head} {{", *self.lines, "}"]
         self.lines = []
 
     def source(self, program: Program, learning: Any = None) -> str:
-        """The whole file; `learning` is a model that goes on to learn."""
+        """The text of the file; `learning` is a model that goes on to learn."""
         name, parts, n_outputs = self.name, program.parts, program.n_outputs
         head = self.struct(program.columns) if program.columns else []
         x, argument = "x", f"const {name}_real *x"

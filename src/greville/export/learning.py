@@ -76,11 +76,11 @@ def _light(parts: Anatomy, gain: float, writer: Writer, units: str) -> LearningS
 
 
 def _recursive(
-    root: Array, targets: Array, offset: Array, first: int, writer: Writer, units: str
+    root: Array, targets: Array, offset: Array, n_constant: int, writer: Writer, units: str
 ) -> LearningStep:
-    """R'R = epsilon²·I + H'H and R'Z = H'Y, R triangular; rows are rotated into both.
+    """Rotate rows into R and Z, where R'R = epsilon²·I + H'H and R'Z = H'Y, R triangular.
 
-    With an intercept, for which `first` is one, the first unit is a constant, and has no epsilon.
+    With an intercept, for which `n_constant` is one, the first unit is a constant without epsilon.
     """
     size, K = targets.shape
     R = writer.array(root[np.triu_indices(size)], changes=True)
@@ -90,8 +90,8 @@ def _recursive(
     writer.constants.append(f"static int {stale} = 1;")
     learns = [
         f"const REAL *h = {units};",
-        *[f"{a}[0] = 1;"] * first,
-        f"for (INT j = {first}; j < {size}; j++) {a}[j] = h[j - {first}];",
+        *[f"{a}[0] = 1;"] * n_constant,
+        f"for (INT j = {n_constant}; j < {size}; j++) {a}[j] = h[j - {n_constant}];",
         f"for (INT k = 0; k < {K}; k++) {t}[k] = y[k] - {added}[k];",
         f"for (INT i = 0, row = 0; i < {size}; row += {size} - i, i++) {{",
         f"    if ({a}[i] == 0) continue;",
@@ -125,7 +125,7 @@ def _recursive(
         f"    {stale} = 0;",
         "}",
     ]
-    names = (f"({W} + {K})", W) if first else (W, added)
+    names = (f"({W} + {K})", W) if n_constant else (W, added)
     what = "OPIUM, recursive least squares; weights are computed when they are read"
     return LearningStep(*names, learns, reads, what)
 

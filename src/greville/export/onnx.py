@@ -132,7 +132,7 @@ class _Graph:
         return infos, self.add("Gather", together, np.argsort(places), axis=1)
 
     def coded(self, column: ColumnCode) -> list[str]:
-        """The numbers of a column."""
+        """Names of the nodes that hold the numbers of a column."""
         if isinstance(column, Numbers):
             return [column.name]
         if isinstance(column, Days):
@@ -148,15 +148,15 @@ class _Graph:
             low, high = map(np.array, column.limits)
             far = self.add("Or", self.add("Less", x, low), self.add("Greater", x, high))
             missing = self.add("Or", missing, far)
-        known = self.add("Where", missing, np.array(column.instead), x)
-        return [known] + [self.cast(missing, np.float64)] * column.says_missing
+        filled = self.add("Where", missing, np.array(column.instead), x)
+        return [filled] + [self.cast(missing, np.float64)] * column.says_missing
 
     def days(self, column: Days) -> list[str]:
         x, origin = column.name, np.array(column.origin)
-        known = self.add("Where", self.add("IsNaN", x), origin, x)
-        numbers = [self.add("Sub", known, origin)]
+        filled = self.add("Where", self.add("IsNaN", x), origin, x)
+        numbers = [self.add("Sub", filled, origin)]
         for period in column.periods:
-            angle = self.add("Mod", known, np.array(period), fmod=1)
+            angle = self.add("Mod", filled, np.array(period), fmod=1)
             angle = self.add("Mul", angle, np.array(2 * np.pi / period))
             numbers += [self.add("Sin", angle), self.cosine(angle, np.float64)]
         return numbers
@@ -233,7 +233,7 @@ class _Graph:
         x = self.cast(self.add("Div", x, layer.unit_[:, None]), np.float32)
         missing = length - layer.n_features_in_ // channels
         x = self.add("Pad", x, np.array([0, 0, 0, 0, 0, missing]))
-        triple, found, at = self.add("Mul", x, np.float32(3)), [], 0
+        triple, features, at = self.add("Mul", x, np.float32(3)), [], 0
         for j, (d, size) in enumerate(zip(layer.dilations_, layer.n_biases_, strict=True)):
             seen = layer.channels_[j * len(KERNELS) : (j + 1) * len(KERNELS)]
             response = self.responses(x, triple, int(d), length, seen)
@@ -245,9 +245,9 @@ class _Graph:
             counts = self.add("ReduceSum", self.cast(above, np.float32), np.array([3]), keepdims=0)
             n = inside.sum(axis=1, keepdims=True).astype(np.float32)
             shares = self.add("Div", counts, n)
-            found.append(self.add("Reshape", shares, np.array([0, len(KERNELS) * size])))
+            features.append(self.add("Reshape", shares, np.array([0, len(KERNELS) * size])))
             at += len(KERNELS) * size
-        H = self.add("Sub", self.add("Concat", *found, axis=1), layer.mean_.astype(np.float32))
+        H = self.add("Sub", self.add("Concat", *features, axis=1), layer.mean_.astype(np.float32))
         return self.cast(self.add("Div", H, layer.spread_.astype(np.float32)), self.dtype)
 
     def responses(self, x: str, triple: str, d: int, length: int, seen: Array) -> str:
@@ -297,7 +297,7 @@ class _Graph:
     # Nodes and constants
 
     def add(self, operator: str, *inputs: Any, name: str = "", **attributes: Any) -> str:
-        """The output of a new node; inputs are names, or arrays for constants."""
+        """Add a node, return the name of its output; inputs are names, or arrays for constants."""
         name = name or f"{operator.lower()}_{next(self.names)}"
         names = [each if isinstance(each, str) else self.constant(each) for each in inputs]
         self.nodes.append(self.onnx.helper.make_node(operator, names, [name], **attributes))

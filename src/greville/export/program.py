@@ -23,7 +23,7 @@ from .columns import ColumnCode, codes_of, notes_of
 
 
 class Product(NamedTuple):
-    """x @ weights + bias."""
+    """A step that multiplies: x @ weights + bias."""
 
     weights: Array
     bias: Array | None
@@ -42,7 +42,7 @@ Step = Product | Bend | PatchSteps | MiniRocketLayer
 
 
 class Program(NamedTuple):
-    """Inputs in their units through the steps, beside the direct ones, times the weights.
+    """A model as steps: inputs in their units go through them, beside direct ones, to weights.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Program(NamedTuple):
 
     @property
     def n_inner(self) -> int:
-        """Inputs that go through the steps: the first ones."""
+        """Number of inputs that go through the steps; they come first."""
         return self.parts.n_inputs - self.parts.n_direct
 
 
@@ -94,7 +94,7 @@ def program_of(model: Any) -> Program:
 
 
 def exported_estimator(model: Any) -> tuple[Any, TableModel | None]:
-    """The estimator in what was passed, and the model of a table that it is a part of, if any."""
+    """Return the estimator to export, and the table model that it is a part of, if any."""
     if isinstance(model, Stream):
         model = model.settled()
     model = getattr(model, "model_", model)

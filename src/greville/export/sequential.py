@@ -53,19 +53,19 @@ class Writer:
         self._names = 0
 
     def array(self, A: Any, *, whole: bool = False, changes: bool = False) -> str:
-        """The name of an array with these numbers at first."""
+        """Declare an array that starts with these numbers; return its name."""
         raise NotImplementedError
 
     def texts(self, values: Iterable[str]) -> str:
-        """The name of an array of texts."""
+        """Declare an array of texts; return its name."""
         raise NotImplementedError
 
     def buffer(self, n: int) -> str:
-        """The name of an array that a call fills."""
+        """Declare an array that a call fills; return its name."""
         raise NotImplementedError
 
     def field(self, name: str) -> str:
-        """The value of a column in a row."""
+        """The expression for the value of a column in a row."""
         raise NotImplementedError
 
     def new_name(self, what: str) -> str:
@@ -100,7 +100,7 @@ class Writer:
         return units
 
     def after(self, x: str, n: int, step: Step) -> tuple[str, int]:
-        """The name and the length of what comes out of a step."""
+        """Write a step; return the name of its output and how many numbers that has."""
         if isinstance(step, Product):
             return self.product(x, step)
         if isinstance(step, PatchSteps):
@@ -119,9 +119,9 @@ class Writer:
     def sparse(self, A: Array) -> tuple[str, str, str]:
         """Arrays of what is not zero in the rows of A: where each begins, columns and numbers."""
         rows, columns = np.nonzero(A)
-        starts = np.searchsorted(rows, np.arange(len(A) + 1))
-        first, inner = (self.array(each, whole=True) for each in (starts, columns))
-        return first, inner, self.array(A[rows, columns])
+        bounds = np.searchsorted(rows, np.arange(len(A) + 1))
+        starts, inner = (self.array(each, whole=True) for each in (bounds, columns))
+        return starts, inner, self.array(A[rows, columns])
 
     def product(self, x: str, step: Product) -> tuple[str, int]:
         n_in, n_out = step.weights.shape
@@ -129,9 +129,9 @@ class Writer:
         bias = "0" if step.bias is None else f"{self.array(step.bias)}[j]"
         self.say(f"for (INT j = 0; j < {n_out}; j++) {{", f"    REAL sum = {bias};")
         if np.count_nonzero(units) < _SPARSE * units.size:
-            first, inner, values = self.sparse(units)
+            starts, inner, values = self.sparse(units)
             self.say(
-                f"    for (INT k = {first}[j]; k < {first}[j + 1]; k++)",
+                f"    for (INT k = {starts}[j]; k < {starts}[j + 1]; k++)",
                 f"        sum += {x}[{inner}[k]] * {values}[k];",
             )
         else:
@@ -249,15 +249,15 @@ class Writer:
 
     def one_of(self, value: str, column: OneOf) -> None:
         n, gap = len(column.values), self.no_number if column.numeric else self.no_text
-        known = self.array(column.values) if column.numeric else self.texts(column.values)
+        learned = self.array(column.values) if column.numeric else self.texts(column.values)
         same = "{} == {}[i]" if column.numeric else self.same_text
-        first, inner, values = self.sparse(column.codes)
+        starts, inner, values = self.sparse(column.codes)
         places = self.array(column.places, whole=True)
         self.say(
             "{",
             f"    INT gap = {gap.format(value)} ? 1 : 0, at = {n} + gap;",
-            f"    for (INT i = 0; i < {n}; i++) if (!gap && {same.format(value, known)}) at = i;",
-            f"    for (INT k = {first}[at]; k < {first}[at + 1]; k++)",
+            f"    for (INT i = 0; i < {n}; i++) if (!gap && {same.format(value, learned)}) at = i;",
+            f"    for (INT k = {starts}[at]; k < {starts}[at + 1]; k++)",
             f"        x[{places}[{inner}[k]]] = {values}[k];",
             "}",
         )

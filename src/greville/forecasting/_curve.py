@@ -17,7 +17,7 @@ _MOST = 700.0
 
 @dataclass(frozen=True)
 class Curve:
-    """asinh(y / scale) / unit: like the logarithm, and defined for zero and below too.
+    """A scale like the logarithm, but defined at zero and below: asinh(y / scale) / unit.
 
     Parameters
     ----------
@@ -39,11 +39,11 @@ class Curve:
         series : ndarray of shape (n,)
             NaN where a sample is missing.
         """
-        known = series[np.isfinite(series)]
-        if not len(known) or known.min() <= 0 or known.min() == known.max():
+        observed = series[np.isfinite(series)]
+        if not len(observed) or observed.min() <= 0 or observed.min() == observed.max():
             return None
-        scale = float(known.min()) * _BELOW
-        changes = np.abs(np.diff(np.arcsinh(known / scale)))
+        scale = float(observed.min()) * _BELOW
+        changes = np.abs(np.diff(np.arcsinh(observed / scale)))
         return cls(scale, float(changes.mean()))
 
     def apply(self, y: Array) -> Array:

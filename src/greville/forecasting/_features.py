@@ -24,7 +24,7 @@ _AROUND = 2
 
 
 class Features(NamedTuple):
-    """A row for each time; the inputs are NaN before there are as many samples as they need."""
+    """Features of a series, a row for each time; NaN before there are enough samples."""
 
     seen: Array  # the series itself, NaN where it is missing
     now: Array  # the same, with what was expected in the place of what is missing
@@ -152,7 +152,7 @@ class FeatureBuilder:
         others must be there, or all before them missing.
         """
         seen = self._in_units(columns)
-        known = self._carried(seen)
+        carried = self._carried(seen)
         now = seen[:, 0].copy()
         if expected is not None:
             now[0] = (expected - self._origin[0]) / (self.unit[0] or 1.0)
@@ -163,7 +163,7 @@ class FeatureBuilder:
         relative = np.hstack(
             [
                 series[at_lags],
-                known[:, 1:],
+                carried[:, 1:],
                 gaps[at_lags].mean(axis=1, keepdims=True),
                 np.isnan(seen[:, 1:]),
             ]
@@ -173,7 +173,7 @@ class FeatureBuilder:
         centred = relative.copy()
         centred[:, 0] -= self._levels(seen[:, 0])
         smoothed, median = self._smooth(now, np.isfinite(seen[:, 0]))
-        rules = self._rules(series, times, now, known[:, 0], median, smoothed)
+        rules = self._rules(series, times, now, carried[:, 0], median, smoothed)
         on_curve = self.to_curve(series)
         bent = on_curve[times[:, None] - self._bent_lags]
         bent[:, 1:] -= bent[:, :1]
@@ -187,7 +187,7 @@ class FeatureBuilder:
         rules[np.isnan(relative[:, 0])] = np.nan
         states = np.empty((len(now), 0))
         if self._layer is not None:
-            states = self._layer.advance(np.column_stack([now, known[:, 1:]]))
+            states = self._layer.advance(np.column_stack([now, carried[:, 1:]]))
         return Features(
             seen[:, 0], now, relative, centred, raw, rules, curved, bent, seasonal, last_season,
             errors, smoothed, states,
@@ -204,12 +204,12 @@ class FeatureBuilder:
             return values
         return (self._curve.invert(values) - self._origin[0]) / (self.unit[0] or 1.0)
 
-    def _smooth(self, now: Array, known: Array) -> tuple[Array, Array]:
+    def _smooth(self, now: Array, observed: Array) -> tuple[Array, Array]:
         """Forecasts by smoothing, and the running median, from the first number on."""
         smoothed, median = np.full((len(now), self._n_steps), np.nan), np.full(len(now), np.nan)
         there = np.isfinite(now)
         smoothed[there] = self._smoothing.advance(
-            now[there], known[there], self._origin[0], self.unit[0] or 1.0
+            now[there], observed[there], self._origin[0], self.unit[0] or 1.0
         )
         median[there] = self._median.advance(now[there])
         return smoothed, median

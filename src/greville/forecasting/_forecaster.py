@@ -238,8 +238,8 @@ class Forecaster:
     def _cuts(self, n: int) -> list[int]:
         """Return where to cut the next n samples: at looks for a season, and into small pieces."""
         start, most = self.n_samples_seen_, max(1, _PREDICTIONS_AT_ONCE // self.horizon)
-        looks = [look - start for look in LOOKS] if self._auto_lags else []
-        return sorted({cut for cut in (*looks, *range(0, n, most)) if 0 < cut < n})
+        searches = [look - start for look in LOOKS] if self._auto_lags else []
+        return sorted({cut for cut in (*searches, *range(0, n, most)) if 0 < cut < n})
 
     def _advance(self, columns: Array) -> Forecast:
         n, predictors = len(columns), self._predictors
@@ -252,10 +252,10 @@ class Forecaster:
             self._look_for_a_season(columns)
         made = Predictions(made.last[:n], *(part[:n, -1] for part in made[1:]))
         steps = np.full(n, self.horizon)
-        return self._rows(made, start, columns[:, 0], steps)[max(0, self._first - start) :]
+        return self._rows(made, start, columns[:, 0], steps)[max(0, self._first_index - start) :]
 
     @property
-    def _first(self) -> int:
+    def _first_index(self) -> int:
         """Index of the first sample that can be predicted `horizon` steps before."""
         return self.lags - 1 + self.horizon
 

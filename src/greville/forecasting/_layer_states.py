@@ -34,7 +34,7 @@ class LayerStates:
         if self._layer.get_params().get("random_state", 0) is None:
             self._layer.set_params(random_state=random_state)
         self._layer.fit(np.zeros((1, n_columns)))
-        self._first = np.empty((0, n_columns))
+        self._sample = np.empty((0, n_columns))
         self._centre, self._unit = np.zeros(n_columns), np.ones(n_columns)
 
     def stateful_parts(self) -> list[Any]:
@@ -43,21 +43,21 @@ class LayerStates:
 
     @property
     def n_features(self) -> int:
-        return int(self._layer.n_hidden_) + self._first.shape[1]
+        return int(self._layer.n_hidden_) + self._sample.shape[1]
 
     def advance(self, rows: Array) -> Array:
-        """The features at the next times; NaN where a row is, and at the first ones."""
+        """Return features at the next times; NaN where a row is, and before the layer begins."""
         features = np.full((len(rows), self.n_features), np.nan)
         times = np.flatnonzero(np.isfinite(rows).all(axis=1))
-        if len(self._first) < FIRST_ROWS:
-            taken = times[: FIRST_ROWS - len(self._first)]
+        if len(self._sample) < FIRST_ROWS:
+            taken = times[: FIRST_ROWS - len(self._sample)]
             times = times[len(taken) :]
-            self._first = np.vstack([self._first, rows[taken]])
-            if len(self._first) == FIRST_ROWS:
-                spread = self._first.std(axis=0)
-                self._centre = self._first.mean(axis=0)
+            self._sample = np.vstack([self._sample, rows[taken]])
+            if len(self._sample) == FIRST_ROWS:
+                spread = self._sample.std(axis=0)
+                self._centre = self._sample.mean(axis=0)
                 self._unit = np.where(spread > 0, spread, 1.0)
-                self._layer.advance(self._scaled(self._first))
+                self._layer.advance(self._scaled(self._sample))
         if len(times):
             inputs = self._scaled(rows[times])
             features[times] = np.hstack([inputs, self._layer.advance(inputs)])

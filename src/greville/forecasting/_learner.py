@@ -36,7 +36,7 @@ class Learner:
         self._n_first = (
             FIRST_ROWS if isinstance(model, ELMRegressor) and depends_on_rows(model) else 1
         )
-        self._first: list[tuple[Array, Array]] = []  # rows and targets that wait
+        self._waiting: list[tuple[Array, Array]] = []  # rows and targets that wait
 
     def stateful_parts(self) -> list[Any]:
         """The objects whose attributes are replaced while it learns."""
@@ -59,17 +59,17 @@ class Learner:
         -------
         predictions : ndarray of shape (n, n_steps)
         """
-        known = np.isfinite(targets).any(axis=1) & np.isfinite(rows[:, 0])
+        complete = np.isfinite(targets).any(axis=1) & np.isfinite(rows[:, 0])
         valid = np.isfinite(queries[:, 0])
         predictions = np.where(valid[:, None], np.zeros(targets.shape), np.nan)
-        ends = np.flatnonzero(known[1:] != known[:-1]) + 1
+        ends = np.flatnonzero(complete[1:] != complete[:-1]) + 1
         # The first rows are not learned in a block: from it a model would take its units, and so
         # let predictions depend on later rows.
-        n_waited_for = 0 if self.started else self._n_first - len(self._first)
-        first = np.flatnonzero(known)[:n_waited_for][-1:] + 1
-        for start, stop in pairwise(sorted({0, *ends.tolist(), *first.tolist(), len(known)})):
+        n_waited_for = 0 if self.started else self._n_first - len(self._waiting)
+        begin = np.flatnonzero(complete)[:n_waited_for][-1:] + 1
+        for start, stop in pairwise(sorted({0, *ends.tolist(), *begin.tolist(), len(complete)})):
             in_block = self._n_steps == 1 and stop - start >= _MIN_BLOCK
-            if in_block and self.started and known[start]:
+            if in_block and self.started and complete[start]:
                 # With one step, queries[k] is rows[k + 1].
                 predicted = self.model.prequential(rows[start:stop], targets[start:stop, 0])
                 predictions[start : stop - 1, 0] = predicted[1:]
@@ -77,7 +77,7 @@ class Learner:
                     predictions[stop - 1] = self.model.predict_one(queries[stop - 1])
                 continue
             for k in range(start, stop):
-                if known[k]:
+                if complete[k]:
                     self._learn(rows[k], targets[k])
                 if self.started and valid[k]:
                     predictions[k] = self.model.predict_one(queries[k])
@@ -85,11 +85,11 @@ class Learner:
 
     def _learn(self, row: Array, targets: Array) -> None:
         if not self.started and self._n_first > 1:
-            self._first = [*self._first, (row, np.where(np.isnan(targets), 0.0, targets))]
-            if len(self._first) == self._n_first:
-                rows, first = map(np.array, zip(*self._first, strict=True))
-                self.model.partial_fit(rows, first[:, 0] if self._n_steps == 1 else first)
-                self._first, self.started = [], True
+            self._waiting = [*self._waiting, (row, np.where(np.isnan(targets), 0.0, targets))]
+            if len(self._waiting) == self._n_first:
+                rows, changes = map(np.array, zip(*self._waiting, strict=True))
+                self.model.partial_fit(rows, changes[:, 0] if self._n_steps == 1 else changes)
+                self._waiting, self.started = [], True
             return
         if self._n_steps == 1:
             self.model.learn_one(row, float(targets[0]))

@@ -259,13 +259,13 @@ class Predictors:
             changes = np.concatenate([self._pending.predicted[:, :, k], clipped[:, :, k]])[before]
             change = rows.seen[h:] - rows.now[before]
             errors = change[:, None] - changes
-            known = np.isfinite(errors).all(axis=1)
-            n_errors = self._n_errors[k] + np.cumsum(known)
-            counted = known * np.minimum(1.0, n_errors / _LEARNING_ERRORS)
+            complete = np.isfinite(errors).all(axis=1)
+            n_errors = self._n_errors[k] + np.cumsum(complete)
+            counted = complete * np.minimum(1.0, n_errors / _LEARNING_ERRORS)
             trust, weights = self._trust[k].update_many(np.abs(errors), counted)
             mixed[:, k] = (weights * clipped[:, :, k]).sum(axis=1)
             earlier = np.concatenate([self._pending.mixed[:, k], mixed[:, k]])[before]
-            absolute = np.where(known, np.abs(change - earlier), nan)
+            absolute = np.where(complete, np.abs(change - earlier), nan)
             interval, half_width[:, k] = self._intervals[k].advance(
                 absolute, self._pending.half_width[before.start :, k], step
             )

@@ -58,12 +58,12 @@ def find_season(series: Array, horizon: int) -> int | None:
         How many samples ahead the season is to predict.
     """
     n = len(series)
-    known = np.isfinite(series)
-    if known.sum() < n / 2:
+    observed = np.isfinite(series)
+    if observed.sum() < n / 2:
         return None
     times = np.arange(n)
-    y = series / (np.abs(series[known]).max() or 1.0)
-    y = y - np.polyval(np.polyfit(times[known], y[known], 1), times)
+    y = series / (np.abs(series[observed]).max() or 1.0)
+    y = y - np.polyval(np.polyfit(times[observed], y[observed], 1), times)
     changes = np.diff(y)
     in_changes = _find(_left(changes, int(n / _OFTEN_SEEN))[1], n, _IN_CHANGES)
     if in_changes is not None:
@@ -73,13 +73,13 @@ def find_season(series: Array, horizon: int) -> int | None:
     if season is None:
         return None
     d_changes, width = _distances(changes, 3 * season // 2), max(1, round(_WITHIN * season))
-    around = _known(d_changes[(season + 1) // 2 :])
-    near = _known(d_changes[season - width : season + width + 1])
+    around = _finite(d_changes[(season + 1) // 2 :])
+    near = _finite(d_changes[season - width : season + width + 1])
     shown = len(near) > 0 and near.min() < _SHOWN * around.mean()
     if not shown and season > n / _CYCLES_SEEN:
         return None
     by_change = d_changes[season]
-    useful = d[season] <= _MOST_WORSE * _known(d[1 : horizon + 1]).max(initial=0.0) or (
+    useful = d[season] <= _MOST_WORSE * _finite(d[1 : horizon + 1]).max(initial=0.0) or (
         by_change <= d[1] and season <= n / _OFTEN_SEEN
     )
     return season if useful else None
@@ -96,8 +96,8 @@ def _left(y: Array, longest: int) -> tuple[Array, Array]:
     d = _distances(y, 3 * longest // 2)
     left = np.ones(longest + 1)
     for k in range(2, longest + 1):
-        if d[k] <= _known(d[k - 1 : k + 2]).min(initial=np.inf):
-            around = _known(d[(k + 1) // 2 : 3 * k // 2 + 1]).mean()
+        if d[k] <= _finite(d[k - 1 : k + 2]).min(initial=np.inf):
+            around = _finite(d[(k + 1) // 2 : 3 * k // 2 + 1]).mean()
             left[k] = d[k] / around if around > 0 else 1.0
     return d, left
 
@@ -111,25 +111,25 @@ def _find(left: Array, n: int, when: tuple[float, int]) -> int | None:
     seen, not_short = when
     lags = np.arange(len(left))
     often = (lags >= _SHORTEST) & (lags <= n / seen) & (n >= not_short)
-    found = left < np.where(often, _MOST_LEFT_OFTEN, _MOST_LEFT)
-    if not found.any():
+    repeats = left < np.where(often, _MOST_LEFT_OFTEN, _MOST_LEFT)
+    if not repeats.any():
         return None
-    best = int(lags[found][left[found].argmin()])
+    best = int(lags[repeats][left[repeats].argmin()])
     shorter = lags[(left < _MOST_LEFT_OFTEN) & (lags <= best)]
     off = np.abs(best - np.round(best / shorter) * shorter)
     divides = off <= max(1.0, _WITHIN * best)
-    about = _ABOUT if best <= n / _OFTEN_ENOUGH else _ABOUT_SELDOM
-    limit = np.maximum(np.where(divides, about, _ABOUT) * left[best], left[best] + _ABOUT_ZERO)
+    tolerance = _ABOUT if best <= n / _OFTEN_ENOUGH else _ABOUT_SELDOM
+    limit = np.maximum(np.where(divides, tolerance, _ABOUT) * left[best], left[best] + _ABOUT_ZERO)
     return int(shorter[left[shorter] <= limit].min())
 
 
-def _known(values: Array) -> Array:
+def _finite(values: Array) -> Array:
     return values[np.isfinite(values)]
 
 
 def _mean_square(differences: Array) -> float:
-    known = _known(differences)
-    return float(known @ known / len(known)) if len(known) else np.nan
+    finite = _finite(differences)
+    return float(finite @ finite / len(finite)) if len(finite) else np.nan
 
 
 def choose_lags(season: int | None, horizon: int) -> tuple[int, ...]:

@@ -57,13 +57,13 @@ class Smoothing:
         self._season, self._curve = season or 1, curve
         self._steps = np.arange(1, n_steps + 1)
         self._reach = np.cumsum(self._gains[2] ** self._steps[:, None], axis=0)  # of a trend
-        self._first = np.empty((0, len(settings)))
+        self._seasons = np.empty((0, len(settings)))
         self._n_seen = 0
         self._errors, self._count = np.zeros(len(settings)), 0.0
         self._level = self._trend = np.zeros(len(settings))
         self._pattern = np.zeros((self._season, len(settings)))
 
-    def advance(self, values: Array, known: Array, origin: float, unit: float) -> Array:
+    def advance(self, values: Array, observed: Array, origin: float, unit: float) -> Array:
         """Return the predictions after each sample, of shape (n, n_steps).
 
         NaN until the first two seasons have come.
@@ -72,7 +72,7 @@ class Smoothing:
         ----------
         values : ndarray of shape (n,)
             Finite, in units of the series and measured from its origin.
-        known : ndarray of shape (n,)
+        observed : ndarray of shape (n,)
             Whether each of them was seen, and not only expected.
         origin, unit : float
             The curve is that of ``origin + unit * values``.
@@ -91,12 +91,12 @@ class Smoothing:
         level, trend, pattern = self._level, self._trend, self._pattern.copy()
         errors, count = self._errors, self._count
         n_first = 1 if self._season == 1 else 2 * self._season
-        first = np.vstack([self._first, scaled[: max(0, n_first - self._n_seen)]])
+        start = np.vstack([self._seasons, scaled[: max(0, n_first - self._n_seen)]])
         predicted = np.full((len(values), len(self._steps)), np.nan)
         for k in range(max(0, n_first - 1 - self._n_seen), len(values)):
             t = self._n_seen + k
             if t == n_first - 1:
-                level, trend, pattern = self._begin(first)
+                level, trend, pattern = self._begin(start)
             else:
                 slot = t % self._season
                 expected = level + damping * trend + pattern[slot]
@@ -104,7 +104,7 @@ class Smoothing:
                 level = level + damping * trend + gain * error
                 trend = damping * trend + trend_gain * error
                 pattern[slot] += season_gain * error
-                if known[k]:
+                if observed[k]:
                     sizes = np.abs(values[k] - straight(expected, self._on_curve))
                     errors, count = _DECAY * errors + sizes, _DECAY * count + 1
             weights = _weights(errors, count)
@@ -116,24 +116,24 @@ class Smoothing:
         self._level, self._trend, self._pattern = level, trend, pattern
         self._errors, self._count = errors, count
         self._n_seen += len(values)
-        self._first = first[: 0 if self._n_seen >= n_first else None]
+        self._seasons = start[: 0 if self._n_seen >= n_first else None]
         return predicted
 
-    def _begin(self, first: Array) -> tuple[Array, Array, Array]:
+    def _begin(self, start: Array) -> tuple[Array, Array, Array]:
         """Level, trend and season after the first sample, or the first two seasons."""
         m = self._season
         if m == 1:
-            return first[0], np.zeros(first.shape[1]), np.zeros((1, first.shape[1]))
-        means = first[:m].mean(axis=0), first[m:].mean(axis=0)
+            return start[0], np.zeros(start.shape[1]), np.zeros((1, start.shape[1]))
+        means = start[:m].mean(axis=0), start[m:].mean(axis=0)
         trend = (means[1] - means[0]) / m
         from_middle = np.arange(m)[:, None] - (m - 1) / 2
-        pattern = (first[:m] - means[0] + first[m:] - means[1]) / 2 - from_middle * trend
+        pattern = (start[:m] - means[0] + start[m:] - means[1]) / 2 - from_middle * trend
         has_trend = self._gains[2] > 0
         return means[1] + trend * (m - 1) / 2, np.where(has_trend, trend, 0.0), pattern
 
 
 def _weights(errors: Array, count: float) -> Array:
-    """Proportional to the likelihood of errors with a Laplace distribution."""
+    """Weights proportional to the likelihood of errors with a Laplace distribution."""
     tiny = np.finfo(float).tiny
     logs = -count * np.log(np.maximum(errors / max(count, tiny), tiny))
     return np.exp(logs - logs.max())

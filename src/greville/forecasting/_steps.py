@@ -44,9 +44,9 @@ class StepErrors:
                 made.linear[before, k],
             ]
             errors = np.abs(values - np.array(predicted))
-            known = late & np.isfinite(errors).all(axis=0)
-            sums[k] += errors[:, known].sum(axis=1)
-            counts[k] += known.sum()
+            counted = late & np.isfinite(errors).all(axis=0)
+            sums[k] += errors[:, counted].sum(axis=1)
+            counts[k] += counted.sum()
         return replace(self, sums=sums, counts=counts)
 
     def as_list(self) -> list[dict[str, Any]]:

@@ -122,10 +122,10 @@ def effect_of(
 
 def grid_of(x: Array, n: int = 24) -> Array:
     """Values of a column to look at: all where they are few, else evenly between its quantiles."""
-    known = np.unique(x[np.isfinite(x)])
-    if len(known) <= n:
-        return known
+    finite = np.unique(x[np.isfinite(x)])
+    if len(finite) <= n:
+        return finite
     low, high = np.quantile(x[np.isfinite(x)], [0.01, 0.99])
     if not low < high:
-        low, high = known[0], known[-1]
+        low, high = finite[0], finite[-1]
     return np.linspace(low, high, n)

@@ -59,13 +59,13 @@ class Importance:
 
     @property
     def values(self) -> Array:
-        """The numbers that order the columns: `change` if there is one, else `error`."""
+        """Numbers by which columns are ordered: `change` if there is one, else `error`."""
         values = self.error if self.change is None else self.change
         assert values is not None
         return values
 
     def order(self) -> list[str]:
-        """The names, the most important first."""
+        """Names of the columns, the most important first."""
         return [self.names[i] for i in np.argsort(-self.values, kind="stable")]
 
     def as_dict(self) -> dict[str, dict[str, float]]:
@@ -324,16 +324,16 @@ class _Posterior:
         """The exact solution without some units: a block of θ is eliminated."""
         if not len(units):
             return self
-        rest = np.setdiff1d(np.arange(len(self.W)), units)
+        kept = np.setdiff1d(np.arange(len(self.W)), units)
         own = self.theta[np.ix_(units, units)]
-        both, k = np.hstack([self.W[units], self.theta[np.ix_(units, rest)]]), self.W.shape[1]
+        both, k = np.hstack([self.W[units], self.theta[np.ix_(units, kept)]]), self.W.shape[1]
         root = _root(own)
         half = backend.get("scipy").solve(root, np.asfortranarray(both), transposed=True)
         W, across = half[:, :k], half[:, k:]
         log_det = 2 * float(np.log(np.diagonal(root)).sum())
         return _Posterior(
-            self.theta[np.ix_(rest, rest)] - across.T @ across,
-            self.W[rest] - across.T @ W,
+            self.theta[np.ix_(kept, kept)] - across.T @ across,
+            self.W[kept] - across.T @ W,
             self.loss + np.einsum("ik,ik->k", W, W),
             self.count,
             self.epsilon,

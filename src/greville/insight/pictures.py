@@ -18,7 +18,7 @@ MOST_BARS, _MOST_CLASSES, _LONGEST = 15, 8, 24
 
 
 def draw_importance(importance: Importance, ax: Any = None) -> Any:
-    """Bars, the longest first."""
+    """Draw a bar for each column, the longest first."""
     ax = _axes(ax, (6, 0.6 + 0.32 * min(len(importance.names), MOST_BARS)))
     order = np.argsort(-importance.values, kind="stable")[:MOST_BARS]
     ax.barh(range(len(order)), importance.values[order], color=BLUE, height=0.62)
@@ -32,7 +32,7 @@ def draw_importance(importance: Importance, ax: Any = None) -> Any:
 
 
 def draw_effect(effect: Effect, ax: Any = None) -> Any:
-    """A curve with a band of two standard deviations, bars for categories, a map for two."""
+    """Draw a curve with a band of two standard deviations, bars for categories, a map for two."""
     ax = _axes(ax, (5, 3.4))
     if len(effect.names) == 2:
         return _draw_two(effect, ax)
@@ -77,13 +77,13 @@ def yerror_of(error: Any) -> Any:
 
 
 def _draw_two(effect: Effect, ax: Any) -> Any:
-    first, second = effect.values
+    across, upwards = effect.values
     outputs, label = effect.prediction, "mean prediction"
     if outputs.ndim == 3:
         outputs, label = outputs[..., -1], "mean output"
         label += "" if effect.classes is None else f" of {shortened(effect.classes[-1], 14)}"
     image = ax.imshow(outputs.T, origin="lower", aspect="auto", cmap="viridis")
-    for axis, values in ((ax.xaxis, first), (ax.yaxis, second)):
+    for axis, values in ((ax.xaxis, across), (ax.yaxis, upwards)):
         places = np.unique(np.linspace(0, len(values) - 1, min(len(values), 5)).round().astype(int))
         names = [value if isinstance(value, str) else f"{value:.4g}" if values.dtype.kind in "fiu"
                  else str(value) for value in values[places]]  # fmt: skip

@@ -115,9 +115,9 @@ def why_of(
     of_inputs = _shares(parts, start, X)
     if len(categories):
         of_inputs = np.zeros_like(of_inputs)
-        for first in (list(categories), np.setdiff1d(np.arange(X.shape[1]), categories)):
+        for columns in (list(categories), np.setdiff1d(np.arange(X.shape[1]), categories)):
             middle = start.copy()
-            middle[:, first] = X[:, first]
+            middle[:, columns] = X[:, columns]
             of_inputs += (_shares(parts, start, middle) + _shares(parts, middle, X)) / 2
     shares = np.stack([of_inputs[:, list(group)].sum(axis=1) for group in groups], axis=1)
     both = activations_of(model, np.vstack([mean[None], X])) @ parts.weights + parts.intercept
@@ -133,11 +133,11 @@ def _shares(parts: Anatomy, start: Array, X: Array) -> Array:
             f"{type(parts.layer).__name__} is not one; RandomLayer, TableLayer and FourierLayer "
             "are."
         )
-    first, last = (matrix.projected(parts.inner(rows)) for rows in (start, X))
-    moved = last - first
+    before, after = (matrix.projected(parts.inner(rows)) for rows in (start, X))
+    moved = after - before
     close = np.abs(moved) < _CLOSE
-    rise = (matrix.activated(last) - matrix.activated(first)) / np.where(close, 1.0, moved)
-    rates = np.where(close, matrix.slopes((first + last) / 2), rise)
+    rise = (matrix.activated(after) - matrix.activated(before)) / np.where(close, 1.0, moved)
+    rates = np.where(close, matrix.slopes((before + after) / 2), rise)
     return (X - start)[:, :, None] * by_inputs(parts, matrix, rates)
 
 

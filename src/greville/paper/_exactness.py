@@ -50,8 +50,8 @@ def exactness(*, seed: int = SEED, progress: Progress = silent) -> ExactnessResu
         "condition": {},
         "difference": {},
     }
-    single = threadpool_limits(1)  # NumPy's BLAS is slower with several threads here
-    with progress("exactness", len(SETS) * len(METHODS)) as advance, single:
+    one_thread = threadpool_limits(1)  # NumPy's BLAS is slower with several threads here
+    with progress("exactness", len(SETS) * len(METHODS)) as advance, one_thread:
         for name in SETS:
             H, y = _rows(name, seed)
             numbers["condition"][name] = float(np.linalg.cond(_with_prior(H)))

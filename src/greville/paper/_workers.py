@@ -73,7 +73,7 @@ def run_alone(function: str, job: dict[str, Any]) -> Any:
 def _run(
     jobs: Sequence[Job], done: Callable[[int], None], n_workers: int, threads: int | None
 ) -> list[Any]:
-    """Run every so manieth job in each of some processes."""
+    """Run jobs in several processes, of which each takes one job in `n_workers`."""
     shares = [range(len(jobs))[k::n_workers] for k in range(n_workers)]
     workers = [_started([jobs[index] for index in share], threads) for share in shares]
     results: dict[int, Any] = {}

@@ -1,4 +1,4 @@
-"""The figures.
+"""The figures of the report.
 
 The colours are those of Okabe and Ito, which colour-blind readers can tell apart; line styles and
 labels tell the same lines apart in grey.
@@ -64,7 +64,7 @@ def _signals_and_errors(
 
 @mpl.rc_context(SETTINGS)
 def around_the_change(series: dict[str, Any]) -> Figure:
-    """Figure 1."""
+    """Figure 1: targets, predictions and errors around the change of frequency."""
     change = series["change"]
     window = slice(change - 150, change + 350)
     k = np.arange(len(series["y"]))[window]
@@ -132,7 +132,7 @@ def long_runs(records: dict[Any, Any], readings: dict[str, Any], window: int) ->
 
 @mpl.rc_context(SETTINGS)
 def electrocardiogram(series: dict[str, Any], rate: int) -> Figure:
-    """Figure 2."""
+    """Figure 2: targets, predictions and errors of four seconds of an electrocardiogram."""
     window = slice(4 * rate, 8 * rate)
     seconds = np.arange(len(series["y"]))[window] / rate
     errors = {which: error[window] for which, error in series["errors"].items()}

@@ -109,7 +109,7 @@ def gigabytes(megabytes: float | None) -> str:
 
 
 def ratio(ours: float, paper: float) -> str:
-    """Our number divided by that of the paper."""
+    """Write our number divided by that of the paper."""
     r = ours / paper
     if r < 0.095:
         return f"1/{1 / r:,.0f}"
