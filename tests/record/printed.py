@@ -64,14 +64,18 @@ def steady_json(value):
 def cells(path, *columns, n=5):
     """The first values of columns of a CSV file, or all of its names."""
     with Path(path).open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+        delimiter = ";" if ";" in file.readline() else ","
+        file.seek(0)
+        rows = list(csv.DictReader(file, delimiter=delimiter))
     found = {"rows": len(rows), "columns": list(rows[0]) if rows else []}
+    if delimiter == ";":
+        found["delimiter"] = delimiter
     return {**found, **{name: [_value(row[name]) for row in rows[:n]] for name in columns}}
 
 
 def _value(text):
     try:
-        return rounded(float(text))
+        return rounded(float(text.replace(",", ".")))
     except ValueError:
         return text
 
