@@ -801,21 +801,20 @@ class TableModel:
         prediction : float, str, int or bool
             What `predict` gives for a table of this row, to rounding.
         """
-        x = self.settle()._usual_inputs(checked_row(row))
-        answers = self._answer(row) if x is None else self._answer_usual(x, proba=False)
-        return answers.prediction.item()
+        return self._answer_alone(row).prediction.item()
 
     def predict_proba_one(self, row: Row) -> dict[Any, float]:
         """The probability of each class for one row; see `predict_one`."""
         if self.settle().task == REGRESSION:
             raise TableError(_NO_PROBABILITIES)
-        x = self._usual_inputs(checked_row(row))
-        answers = self._answer(row, proba=True) if x is None else self._answer_usual(x, proba=True)
+        answers = self._answer_alone(row, proba=True)
         assert answers.proba is not None
         return dict(zip(answers.classes, answers.proba[0].tolist(), strict=True))
 
-    def _answer(self, row: Row, *, proba: bool = False) -> Answers:
-        answers = self.answers_to_rows([row], proba=proba)
+    def _answer_alone(self, row: Row, *, proba: bool = False) -> Answers:
+        row = checked_row(row)
+        answers = self.answer_usual(row, proba=proba)
+        answers = answers or self.answers_to_rows([row], proba=proba)
         for reason in answers.wrong.values():
             raise TableError(f"{reason}.")
         return answers
