@@ -205,18 +205,20 @@ def _strptime(format: str) -> Callable[[str], datetime | None]:
     example = re.findall("[0-9]+", datetime(2020, 12, 31, 18, 30, 5).strftime(format))
     widths = list(map(len, example))[:3] if not named and re.search(_STRICT, format) else []
     numeric = re.sub(r"%[bB]\.?", "%m", format.removeprefix("%a"))
-    first = datetime(1900, 1, 1) - _EPOCH  # what has no date is of this day
+    has_words = bool(re.search("%[abBpz]", format))
+    origin = timedelta(0) if has_date(format) else datetime(1900, 1, 1) - _EPOCH
 
     def read(text: str) -> datetime | None:
-        text = re.sub("(?:GMT|UTC?)$", "Z", _without_endings(text))
-        text, n = re.subn(f"^{_NAME}", "", text) if weekday else (text, 1)
-        months = re.sub(_NAME, _month, text) if named else text
-        if not n or (named and months == text):
-            return None
+        if has_words:
+            text = re.sub("(?:GMT|UTC?)$", "Z", _without_endings(text))
+            text, n = re.subn(f"^{_NAME}", "", text) if weekday else (text, 1)
+            months = re.sub(_NAME, _month, text) if named else text
+            if not n or (named and months == text):
+                return None
+            text = months
         if widths and [len(each) for each in re.findall("[0-9]+", text)][:3] != widths:
             return None
-        time = datetime.strptime(months, numeric)
-        return time if has_date(format) else time - first
+        return datetime.strptime(text, numeric) - origin
 
     return read
 

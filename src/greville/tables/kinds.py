@@ -310,15 +310,17 @@ class Text(Column):
 
     def codes(self, values: Values) -> NDArray[np.int64]:
         """Return, for each row, the place of its input, late ones last; less than 0 for none."""
-        names = pc.fill_null(self._names(values), GAP)
-        places, late = _places_in(self.values, names), _places_in(self.late, names)
-        codes = np.where(late >= 0, late + len(self.inputs), places)
-        gaps, without = np.array(pc.equal(names, GAP)), codes < 0
-        other = len(self.values) if self.others else _UNKNOWN
-        if OTHER in self.late:
-            other = len(self.inputs) + self.late.index(OTHER)
-        codes[without] = np.where(gaps, _MISSING if self.gaps else _UNKNOWN, other)[without]
-        return codes
+        names = self._names(values)
+        codes, gaps = _places_in(self.values, names), np.asarray(names.is_null())
+        gap, other = _MISSING if self.gaps else _UNKNOWN, _UNKNOWN
+        if self.others:
+            other = len(self.values)
+        if self.late:
+            at = {value: len(self.inputs) + k for k, value in enumerate(self.late)}
+            late = _places_in(self.late, names)
+            codes = np.where(late >= 0, late + len(self.inputs), codes)
+            gap, other = at.get(GAP, gap), at.get(OTHER, other)
+        return np.where(codes < 0, np.where(gaps, gap, other), codes)
 
     def fill(self, values: Values, out: Floats) -> Mask:
         codes = self.codes(values)

@@ -183,9 +183,14 @@ class Schema:
         wrong: dict[int, str] = {}
         for column in self.used:
             places = self.places[column.name]
-            inputs = np.zeros((len(batch), len(places)))
+            own, late = places[: len(column.inputs)], places[len(column.inputs) :]
+            inputs = out[:, own[0] : own[-1] + 1]
+            if late:  # they stand behind those of all columns
+                inputs = np.zeros((len(batch), len(places)))
             bad = column.fill(_values(batch, column.name), inputs)
-            out[:, places] = inputs
+            if late:
+                out[:, own[0] : own[-1] + 1] = inputs[:, : len(own)]
+                out[:, late[0] : late[-1] + 1] = inputs[:, len(own) :]
             for row, reason in _reasons(batch, column.name, column.expected, bad).items():
                 wrong.setdefault(row, reason)
         return out, wrong
