@@ -140,13 +140,13 @@ async def predict(
 
 def _check_additions(additions: Additions, answering: Answering) -> None:
     """Raise a RequestError for additions that the model does not have."""
-    model = answering.model
-    for name, has, what in (
-        ("std", model.says_how_sure, "numbers, but not with the solver light"),
-        ("proba", model.task == "classification", "classes"),
-    ):
-        if getattr(additions, name) and not has and model.estimator is not None:
-            raise RequestError(422, f"There is no {name}: it is for models of {what}.", name)
+    model, what = answering.model, "There is no {0}: the model predicts {1}."
+    is_classifier = model.task == "classification"
+    if model.estimator is not None and additions.std and not model.says_how_sure:
+        kind = "classes" if is_classifier else "numbers with the solver light"
+        raise RequestError(422, what.format("std", kind), "std")
+    if model.estimator is not None and additions.proba and not is_classifier:
+        raise RequestError(422, what.format("proba", "a number"), "proba")
 
 
 def _unused(answering: Answering, rows: list[Row], id: str) -> dict[str, list[str]]:
