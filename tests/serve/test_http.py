@@ -87,25 +87,16 @@ MISTAKES = [
     ("/learn", {}, 422, None),
     ("/learn", b'{"a": 1e999, "y": 1}', 422, "a"),
     ("/learn", {"a": 1.0}, 422, "y"),
-    ("/learn", {"a": [1], "y": 1}, 422, "a"),
-    ("/predict", {"a": [True]}, 422, "a"),
-    ("/learn", {"a": 1.0, "y": 1.0, "engine": {"cylinders": 8}}, 422, "engine"),
     ("/predict", {"a": 1.0, "engine": {"cylinders": 8}}, 422, "engine"),
     ("/learn", {"a": 1.0, "y": "abc"}, 422, "y"),
     ("/learn", {"other": 1.0, "y": 1.0}, 422, None),
     ("/learn", {"a": 1.0, "y": " "}, 422, "y"),
     ("/learn", [{"a": 1.0, "y": 1.0}, {"a": 1.0, "y": "nan"}], 422, "y"),
-    ("/learn", b'{"a": 1' + b"0" * 5000 + b', "y": 1}', 400, None),
     ("/learn/", {"a": 1.0, "y": 1.0}, 404, None),
     ("/unlearn", b'{"a": 1e999, "b": 1.0, "kind": "x", "y": 1}', 422, "a"),
-    ("/learn", {"id": "", "a": 1.0, "y": 1.0}, 422, "id"),
     ("/learn", {"id": 1.5, "a": 1.0, "y": 1.0}, 422, "id"),
-    ("/learn", {"id": "x" * 300, "a": 1.0, "y": 1.0}, 422, "id"),
     ("/learn", {"id": 99, "y": 1.0}, 422, "id"),
     ("/predict", {"other": 1.0}, 422, None),
-    ("/predict", b'{"a": 1e999}', 422, "a"),
-    ("/predict", {"id": None, "b": {"c": 1}}, 422, "b"),
-    ("/predict", b'{"a": "\\ud800"}', 400, None),
     ("/predict?proba", {"a": 1.0}, 422, "proba"),
     ("/predict?stdd", {"a": 1.0}, 422, "stdd"),
     ("/predict?std=maybe", {"a": 1.0}, 422, "std"),
@@ -432,23 +423,3 @@ def test_predictions_that_are_not_mixed(serve, tmp_path):
     server.wait_until_ready()
     again = server.post("/predict", {"a": 1.0, "b": 1.0, "kind": "x"})[1]["prediction"]
     assert again == pytest.approx(found)
-
-
-@pytest.mark.full
-def test_embeddings_and_late_values(start_application):
-    server = start_application()
-    rng = np.random.default_rng(0)
-    some = [
-        {"e": e.round(3).tolist(), "word": f"w{k // 3}", "y": float(e[0])}
-        for k, e in enumerate(rng.normal(size=(200, 3)))
-    ]
-    for start in range(0, 200, 100):
-        assert server.post("/learn", some[start : start + 100])[0] == 200
-        status, found = server.get("/model")
-        assert (status, found["rows"]) == (200, start + 100)
-    (column, words) = found["columns"]
-    assert column == {"name": "e", "what": "3 numbers"}
-    assert "w0" in words["values"]
-    answer = server.post("/predict", {"e": [2.0, 0.0, 0.0], "word": "w1"})[1]
-    assert answer["prediction"] > 0.5
-    assert server.post("/predict", {"e": [2.0, 0.0], "word": "w1"})[1]["field"] == "e"
