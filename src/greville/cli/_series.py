@@ -98,13 +98,13 @@ class Series:
         """Return the series with gaps where rows are missing, and notes about its times."""
         if self.times is None:
             return self, f"{time!r} is not read as times: the rows are taken as they come."
-        found = find_clock(self.times, are_dates=self.dates is not None)
-        if found is None:
+        steps = find_clock(self.times, are_dates=self.dates is not None)
+        if steps is None:
             return self, (
                 f"The times in {time!r} are irregular: the rows are taken one after the other, and "
                 "the times to come are not known."
             )
-        clock, positions = found
+        clock, positions = steps
         n, total = len(positions), int(positions[-1]) + 1
         series = replace(self, clock=clock)
         if clock.irregular or total > (1 + _MOST_MISSING) * n:
@@ -261,13 +261,11 @@ def _check_one_series(source: str, batch: Any, name: str, times: Times) -> list[
         full = count * n_times == len(times) or "number" not in map(kinds.get, by)
         different = table.group_by([name, *by]).aggregate([]).num_rows
         if count <= len(times) / _LEAST_ROWS and full and different == len(times):
-            found = f"there seem to be {count:,} series, one for each {','.join(by)!r}: the same "
+            what = f"there seem to be {count:,} series, one for each {','.join(by)!r}: the same "
             advice = f"{name!r} is in several rows; pass --by {','.join(by)} to forecast each"
-            raise UserError(f"{source}: {found}{advice} of them, {_OR_ONE}.")
-    found = f"{counted(n, 'row')} repeat a time in {name!r}, and no column tells several series"
-    raise UserError(
-        f"{source}: {found} apart; pass one series at a time, {_OR_ONE} in their order."
-    )
+            raise UserError(f"{source}: {what}{advice} of them, {_OR_ONE}.")
+    what = f"{counted(n, 'row')} repeat a time in {name!r}, and no column tells several series"
+    raise UserError(f"{source}: {what} apart; pass one series at a time, {_OR_ONE} in their order.")
 
 
 def _split(series: Series, batch: Any, by: list[str], table: InputTable) -> Iterator[Series]:

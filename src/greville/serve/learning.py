@@ -61,7 +61,7 @@ class Entry(NamedTuple):
     number: int
     id: str | None
     row: Row
-    given: Any = None
+    prediction: Any = None
 
 
 class LearningService(Service):
@@ -244,7 +244,7 @@ class LearningService(Service):
                 entry = self._entry(k, row)
             if entry is not None:
                 entries.append(entry)
-                self.log.append("learn", request, entry.id, entry.row, now, entry.given)
+                self.log.append("learn", request, entry.id, entry.row, now, entry.prediction)
         outcomes = self._learn_entries(entries, rows) if entries else []
         answer: dict[str, Any] = {"learned": len(entries), "repeated": len(rows) - len(entries)}
         self._targets.extend(entry.row[self.target] for entry in entries)
@@ -300,7 +300,7 @@ class LearningService(Service):
         if stream.n_without_target > without_target:  # as with "nan", or a blank
             what = f"The target {shown(self.target)} of a row is missing; leave such rows out."
             raise RequestError(422, what, self.target)
-        return self.outcomes(whole, answers, [entry.given for entry in entries])
+        return self.outcomes(whole, answers, [entry.prediction for entry in entries])
 
     def _unlearn(self, rows: list[Row], now: float) -> dict[str, Any]:
         whole: list[Row] = []

@@ -91,14 +91,14 @@ LOG_ERRORS = (LogError, sqlite3.Error)
 class Run(NamedTuple):
     """Rows that were learned, or unlearned, one after the other; and where they end.
 
-    `given` are predictions from before their targets came, None for most; `joined` says of each
+    `predictions` are those from before their targets came, None for most; `together` says of each
     row whether it came in one request with the row before it.
     """
 
     action: str
     rows: list[Row]
-    given: list[Any]
-    joined: list[bool]
+    predictions: list[Any]
+    together: list[bool]
     position: int
 
 
@@ -167,14 +167,14 @@ class Log:
     # Entries
 
     def append(
-        self, action: str, request: int, id: str | None, row: Row, at: float, given: Any = None
+        self, action: str, request: int, id: str | None, row: Row, at: float, prediction: Any = None
     ) -> int:
         """Append a row of the request that began at a position; return the row's position."""
         self.position += 1
-        prediction = None if given is None else json.dumps(given)
+        text = None if prediction is None else json.dumps(prediction)
         self._db.execute(
             "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (self.position, at, action, request, id, json.dumps(row), prediction),
+            (self.position, at, action, request, id, json.dumps(row), text),
         )
         return self.position
 
@@ -194,7 +194,7 @@ class Log:
         )
         last_request = self._one("SELECT request FROM entries WHERE position = ?", after)
         run = Run("", [], [], [], after)
-        for position, action, request, row, given in entries:
+        for position, action, request, row, prediction in entries:
             if position != run.position + 1:
                 where = f"between positions {run.position:,} and {position:,}"
                 what = "are not there; put back a model file that has them, or the log"
@@ -204,8 +204,8 @@ class Log:
                 yield run
                 run = Run("", [], [], [], run.position)
             run.rows.append(self._parsed(position, row))
-            run.given.append(None if given is None else json.loads(given))
-            run.joined.append(request == last_request)
+            run.predictions.append(None if prediction is None else json.loads(prediction))
+            run.together.append(request == last_request)
             run, last_request = run._replace(action=action, position=position), request
         if run.rows:
             yield run

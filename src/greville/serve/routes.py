@@ -132,8 +132,8 @@ async def predict(
             answer["id"] = row[name]
         answer.update(_unused(answering, [row], name))
     if kept:
-        given = [answer["prediction"] for answer in answers if "id" in answer]
-        await asyncio.wrap_future(service.submit(Work("keep", kept, given)))
+        predictions = [answer["prediction"] for answer in answers if "id" in answer]
+        await asyncio.wrap_future(service.submit(Work("keep", kept, predictions)))
     service.board.add_predictions(rows, answers)
     return body.response(answers)
 

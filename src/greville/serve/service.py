@@ -153,11 +153,11 @@ class Service:
         if run.action == "unlearn":
             self.stream.unlearn(run.rows)
             return []
-        answers = self.stream.relearn(run.rows, run.joined)
+        answers = self.stream.relearn(run.rows, run.together)
         for row, answer in zip(run.rows, answers, strict=True):
             if "error" in answer:
                 logger.warning("%s: a row of the log: %s", answer["error"], row)
-        return self.outcomes(run.rows, answers, run.given)
+        return self.outcomes(run.rows, answers, run.predictions)
 
     def replay(self, run: Run) -> None:
         """Go on with log entries."""
@@ -166,12 +166,12 @@ class Service:
             self.position = run.position
 
     def outcomes(
-        self, rows: Sequence[Row], answers: Sequence[Any], given: Sequence[Any]
+        self, rows: Sequence[Row], answers: Sequence[Any], predictions: Sequence[Any]
     ) -> list[Outcome]:
         """Rows that were learned, with what was predicted for them at first."""
         return [
             Outcome(row, answer.get("prediction") if early is None else early, row[self.target])
-            for row, answer, early in zip(rows, answers, given, strict=True)
+            for row, answer, early in zip(rows, answers, predictions, strict=True)
         ]
 
     def count(self, outcomes: Sequence[Outcome]) -> None:
