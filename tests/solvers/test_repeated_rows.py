@@ -61,15 +61,6 @@ def test_copies_of_few_rows(units, n, copies):
         assert model.epsilon_ > 1e-2
 
 
-def test_copies_of_some_hundred_rows(rng):
-    """Fewer than units, so that copies would be taken for rows without noise."""
-    H = rng.normal(size=(400, 600))
-    y = H[:, 0] + rng.normal(size=400)
-    once = Opium("auto", intercept=True).fit(H, y)
-    twice = Opium("auto", intercept=True).fit(np.repeat(H, 2, axis=0), np.repeat(y, 2))
-    assert twice.epsilon_ > 0.5 * once.epsilon_
-
-
 @pytest.mark.parametrize("intercept", [False, True])
 def test_copies_and_weights_choose_the_same(intercept):
     rng = np.random.default_rng(3)

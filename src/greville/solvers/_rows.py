@@ -195,8 +195,8 @@ class Counts:
         return self.n_of_squares / self.n if self.n > 0 else 1.0
 
 
-# Rows that are different, up to which they are counted; until then single rows are not compiled.
-_MOST_DIFFERENT = 512
+# Rows that are different, up to which they are counted.
+_MOST_DIFFERENT = 256
 
 # Digits after the point in which fingerprints of different rows differ.
 _DIGITS = {"d": 9, "f": 4}
