@@ -71,7 +71,7 @@ def print_intervals(n: int = 40_000, burn_in: int = 10_000) -> None:
     """Width and coverage of intervals of 90 % on Friedman's function, whose noise is N(0, 1)."""
     pairs = list(islice(iter(_river()[1].Friedman(seed=1)), n))
     X, y = np.array([list(x.values()) for x, _ in pairs]), np.array([y for _, y in pairs])
-    prepared = ELMRegressor(random_state=1).prepare(X[:PREPARED], y[:PREPARED], n_rows=n)
+    prepared = ELMRegressor(random_state=1).prepare(X[:PREPARED], y[:PREPARED])
     for name, model in (("as it comes", ELMRegressor(random_state=1)), ("prepared", prepared)):
         predicted, std = model.prequential(X, y, return_std=True)
         half = 1.6449 * std[burn_in:]
