@@ -213,10 +213,10 @@ def _interpolate(images: Array, shape: tuple[int, int], positions: Array) -> Arr
     column = np.clip(positions[:, 1] + 1, 0, width + 1)
     top, left = row.astype(np.intp), column.astype(np.intp)
     down, right = row - top, column - left
-    first = top * (width + 3) + left
+    corner = top * (width + 3) + left
     upper, lower = (
-        np.take_along_axis(flat, first + step, 1) * (1 - right)
-        + np.take_along_axis(flat, first + step + 1, 1) * right
+        np.take_along_axis(flat, corner + step, 1) * (1 - right)
+        + np.take_along_axis(flat, corner + step + 1, 1) * right
         for step in (0, width + 3)
     )
     return upper * (1 - down) + lower * down

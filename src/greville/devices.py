@@ -205,18 +205,18 @@ def backend_for(device: Any, origin: Origin, n_units: int) -> Backend:
     'cpu'
     """
     if origin.is_device:
-        wanted = None if device in (None, "auto") else _device(device)
-        if wanted is not None and wanted != origin.device:
+        target = None if device in (None, "auto") else _device(device)
+        if target is not None and target != origin.device:
             raise ValueError(
                 f"device={str(device)!r}: the rows are on {origin.device}; pass rows that are on "
-                f"{wanted} or in NumPy arrays, or device={str(origin.device)!r}."
+                f"{target} or in NumPy arrays, or device={str(origin.device)!r}."
             )
         return _torch_backend(origin.device)
     if device is None or _names_host(device):
         return backend.default()
     if str(device) == "auto":
-        found = _usual_gpu() if n_units >= UNITS_WORTH_A_GPU else None
-        return backend.default() if found is None else _torch_backend(found)
+        gpu = _usual_gpu() if n_units >= UNITS_WORTH_A_GPU else None
+        return backend.default() if gpu is None else _torch_backend(gpu)
     return _torch_backend(_device(device))
 
 

@@ -255,39 +255,39 @@ def extend_basis(b: Backend, Q: Array, H: Array, tol: float) -> tuple[Array, Arr
     C = H / unit  # no overflow in squares
     limit = tol**2 * b.row_squares(C)
     along, C = _project(b, C, Q)
-    found = xp.zeros_like(C[:room, :])
-    T = xp.concat([along, xp.zeros_like(found[:, :1].T * unit)], axis=1)
+    directions = xp.zeros_like(C[:room, :])
+    T = xp.concat([along, xp.zeros_like(directions[:, :1].T * unit)], axis=1)
     new = np.zeros(n, dtype=bool)
     k, rows = 0, np.flatnonzero(b.row_squares(C) > limit)
     for run in _runs(b, C, rows, limit):
-        known, part = found[:k, :], slice(run[0], run[-1] + 1)
+        spanned, part = directions[:k, :], slice(run[0], run[-1] + 1)
         if len(run) > 1 and k + len(run) <= room:
-            t, c = _project(b, C[part, :], known)
+            t, c = _project(b, C[part, :], spanned)
             both = _orthonormal(b, c)
             if both is not None:
                 T[part, rank : rank + k] += t
-                T[part, rank + k : rank + k + len(run)], found[k : k + len(run), :] = both
+                T[part, rank + k : rank + k + len(run)], directions[k : k + len(run), :] = both
                 new[part] = True
                 k += len(run)
                 continue
         for i in run:
-            known = found[:k, :]
+            spanned = directions[:k, :]
             before = b.row_squares(C[i : i + 1, :])[0]
-            t, c = _project(b, C[i : i + 1, :], known)
+            t, c = _project(b, C[i : i + 1, :], spanned)
             after = b.row_squares(c)[0]
             if after < _REORTHOGONALISE**2 * before:
-                in_Q, in_found = b.matmul(c, Q.T), b.matmul(c, known.T)
-                c = c - b.matmul(in_Q, Q) - b.matmul(in_found, known)
+                in_Q, in_spanned = b.matmul(c, Q.T), b.matmul(c, spanned.T)
+                c = c - b.matmul(in_Q, Q) - b.matmul(in_spanned, spanned)
                 T[i : i + 1, :rank] += in_Q
-                t = t + in_found
+                t = t + in_spanned
                 after = b.row_squares(c)[0]
             T[i : i + 1, rank : rank + k] += t
             if k < room and after > limit[i]:
                 T[i, rank + k] = float(np.sqrt(after))
-                found[k : k + 1, :] = c / float(np.sqrt(after))
+                directions[k : k + 1, :] = c / float(np.sqrt(after))
                 new[i] = True
                 k += 1
-    return xp.concat([Q, found[:k, :]]), T[:, : rank + k] * unit, new
+    return xp.concat([Q, directions[:k, :]]), T[:, : rank + k] * unit, new
 
 
 def _runs(b: Backend, C: Array, rows: Array, limit: Array) -> list[list[int]]:

@@ -94,9 +94,9 @@ def named_list(names: Iterable[Any], n: int) -> str:
     >>> named_list(["size, m", "price"], 2)
     "2: 'size, m', price"
     """
-    first = [shown_name(name) for _, name in zip(range(_MOST_NAMES), names, strict=False)]
-    more = ["..."] if n > len(first) > 0 else []
-    return f"{n:,}: {', '.join([*first, *more])}" if first else f"{n:,}"
+    shown = [shown_name(name) for _, name in zip(range(_MOST_NAMES), names, strict=False)]
+    more = ["..."] if n > len(shown) > 0 else []
+    return f"{n:,}: {', '.join([*shown, *more])}" if shown else f"{n:,}"
 
 
 def shown_name(name: Any) -> str:

@@ -83,10 +83,12 @@ def check_number(
     number = isinstance(value, kind) and not isinstance(value, (bool, np.bool_))
     if number and (low <= value if include_low else low < value) and value < high:
         return
-    wanted = "a whole number" if whole else "a number"
+    requirement = "a whole number" if whole else "a number"
     limits = f"{'>=' if include_low else '>'} {low:g}"
     limits += f" and < {high:g}" if high < np.inf else ""
-    raise ValueError(f"{name}={value!r}: it must be {wanted} {limits}; pass one in that range.")
+    raise ValueError(
+        f"{name}={value!r}: it must be {requirement} {limits}; pass one in that range."
+    )
 
 
 def check_switch(name: str, value: Any) -> None:

@@ -46,8 +46,8 @@ def get(name: str) -> Backend:
         elif name in _factories:
             _made[name] = _factories[name]()
         else:
-            known = ", ".join(map(repr, _factories))
-            raise ValueError(f"backend={name!r}: choose one of {known}.")
+            names = ", ".join(map(repr, _factories))
+            raise ValueError(f"backend={name!r}: choose one of {names}.")
     return _made[name]
 
 

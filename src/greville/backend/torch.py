@@ -66,8 +66,8 @@ class TorchBackend(Backend):
     def _dtype(self, dtype: Any) -> Any:
         if dtype is None:
             return None
-        wanted = getattr(torch, np.dtype(dtype).name)
-        return self._wide if wanted is torch.float64 else wanted
+        torch_dtype = getattr(torch, np.dtype(dtype).name)
+        return self._wide if torch_dtype is torch.float64 else torch_dtype
 
     def asarray(self, A: Any, dtype: Any = None) -> Array:
         if isinstance(A, torch.Tensor):
@@ -85,8 +85,8 @@ class TorchBackend(Backend):
         A = A.astype(A.dtype.newbyteorder("="), copy=False)
         A = A if all(step > 0 for step in A.strides) else np.ascontiguousarray(A)
         if self._place.type != "cuda" or not A.size:
-            wanted = self._wide if A.dtype == np.float64 else None
-            return torch.tensor(A, dtype=wanted, device=self._place)
+            wide = self._wide if A.dtype == np.float64 else None
+            return torch.tensor(A, dtype=wide, device=self._place)
         if A.size <= _PIECE or not A.flags.writeable:
             return _pinned(A).to(self._place, non_blocking=True)
         rows = max(1, _PIECE * len(A) // A.size)
@@ -157,8 +157,8 @@ class TorchBackend(Backend):
         # Of the transpose, whose lower triangle is read: twice as fast as of the upper one.
         with self._exact(G):
             L, info = torch.linalg.cholesky_ex(G.mT, upper=False)
-        found = (info == 0) & torch.isfinite(L.diagonal()).all()
-        return L.mT if bool(found) else None
+        succeeded = (info == 0) & torch.isfinite(L.diagonal()).all()
+        return L.mT if bool(succeeded) else None
 
     def root_and_solved(
         self, G: Any, C: Any, ridge: float = 0.0, spare: Any = None

@@ -170,14 +170,14 @@ def explain(
     check_writable(output)
     if output is not None and not data:
         raise UserError("--output: a page needs rows; name the files with DATA.")
-    known = load_table_model(model, learned=True)
+    table_model = load_table_model(model, learned=True)
     rows: Any = None
     if data:
-        table = InputTable.find(data, reading, hints=known.settings, output=output)
+        table = InputTable.find(data, reading, hints=table_model.settings, output=output)
         with table.batches("reading", quiet) as batches:
             rows = sampled(batches, _ROWS)[0]
     try:
-        importance = known.importance(rows).as_dict()
+        importance = table_model.importance(rows).as_dict()
     except ValueError as error:
         if data:
             raise
@@ -186,7 +186,7 @@ def explain(
     if output is not None:
         from ..explain import explain_page
 
-        page = explain_page(known, rows, learned=learned, source=model.name)
+        page = explain_page(table_model, rows, learned=learned, source=model.name)
         with whole_file(output) as new:
             Path(new).write_text(page, encoding="utf-8")
     if as_json:
@@ -195,6 +195,6 @@ def explain(
         kinds = [kind for kind in _KINDS if kind in next(iter(importance.values()))]
         shown = [(name, *(f"{of[k]:.4g}" for k in kinds)) for name, of in importance.items()]
         headers = ("column", *(_KINDS[kind] for kind in kinds))
-        show_table(headers, shown, f"what predicts {known.target}")
+        show_table(headers, shown, f"what predicts {table_model.target}")
         if output is not None:
             say(f"The page is in {output}.")

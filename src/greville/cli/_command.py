@@ -85,12 +85,12 @@ def _options_of(parameter: inspect.Parameter) -> list[inspect.Parameter]:
 
 def _documented(*documented: Any) -> dict[str, tuple[str | None, str]]:
     """Return parameters' metavars and help texts; later docstrings override earlier ones."""
-    found: dict[str, tuple[str | None, str]] = {}
+    described: dict[str, tuple[str | None, str]] = {}
     for each in documented:
         section = inspect.cleandoc(each.__doc__ or "").partition(_SECTION)[2]
         for name, metavar, text in _PARAMETER.findall(section):
-            found[name] = metavar or None, " ".join(text.split())
-    return found
+            described[name] = metavar or None, " ".join(text.split())
+    return described
 
 
 def _with_help(

@@ -151,24 +151,24 @@ def unlearn(
     output = output or model
     check_writable(output, certificate)
     with locked(model if output == model else None):
-        known, _, fingerprint = read_table_model(model, replaced=output == model)
-        table, removed = InputTable.find(data, reading, hints=known.settings), 0
-        proof = Proof(known, fingerprint)
-        with table.batches("unlearning", quiet, known.needed) as batches:
+        loaded, _, fingerprint = read_table_model(model, replaced=output == model)
+        table, removed = InputTable.find(data, reading, hints=loaded.settings), 0
+        proof = Proof(loaded, fingerprint)
+        with table.batches("unlearning", quiet, loaded.needed) as batches:
             for batch in batches:
                 table.row_errors.count_skipped(batch)
-                removed += known.unlearn(batch, table.row_errors)
+                removed += loaded.unlearn(batch, table.row_errors)
         if certificate is not None:
-            compared = InputTable.find(others or [], reading, hints=known.settings)
-            with compared.batches("comparing", quiet, known.needed) as batches, fixable("--"):
-                found = proof.certify(known, batches if others else None)
-            certificate.write_text(json.dumps(found, indent=2) + "\n", encoding="utf8")
-        save(known, output)
+            compared = InputTable.find(others or [], reading, hints=loaded.settings)
+            with compared.batches("comparing", quiet, loaded.needed) as batches, fixable("--"):
+                issued = proof.certify(loaded, batches if others else None)
+            certificate.write_text(json.dumps(issued, indent=2) + "\n", encoding="utf8")
+        save(loaded, output)
     if as_json:
-        show_json({"model": str(output), "removed": removed, "rows": known.n_rows})
+        show_json({"model": str(output), "removed": removed, "rows": loaded.n_rows})
     if not quiet:
         say_findings(table.row_errors)
-        say(f"Removed {counted(removed, 'row')}; {output} now knows {known.n_rows:,}.")
+        say(f"Removed {counted(removed, 'row')}; {output} now knows {loaded.n_rows:,}.")
 
 
 # What a model is exported as, by the ending of the file's name.

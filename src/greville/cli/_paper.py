@@ -110,8 +110,8 @@ def paper(
                     say(f"{name} is left out: {error}")
                     code = code or (EXIT_NO_DATA if isinstance(error, DataError) else EXIT_FAILED)
             if results := [each for each in results if hasattr(each, "blocks")]:
-                about: Any = {"command": shlex.join(["greville", *sys.argv[1:]])}
-                library.write_report(results, out, skipped=left_out, progress=progress, **about)
+                facts: Any = {"command": shlex.join(["greville", *sys.argv[1:]])}
+                library.write_report(results, out, skipped=left_out, progress=progress, **facts)
     finally:
         with suppress(OSError):  # there is something in it
             out.rmdir()

@@ -171,10 +171,10 @@ def _read(table: InputTable, columns: SeriesColumns, quiet: bool) -> tuple[Array
     names = [*columns.numbers, *columns.others] if columns.by else None
     with table.batches("reading", quiet, names) as batches:
         for batch in batches:
-            known = batch.table.schema.names
+            in_table = batch.table.schema.names
             for name in [*columns.numbers, *columns.others]:
-                if name not in known:
-                    some = ", ".join(map(repr, known[:8]))
+                if name not in in_table:
+                    some = ", ".join(map(repr, in_table[:8]))
                     raise UserError(f"{batch.source}: there is no column {name!r}; it has {some}.")
             table.row_errors.count_skipped(batch)
             block = np.empty((len(batch), len(columns.numbers)))
@@ -184,7 +184,7 @@ def _read(table: InputTable, columns: SeriesColumns, quiet: bool) -> tuple[Array
                 block[:, i], wrong = numbers(batch, name, written[name])
                 table.row_errors.add_rows(batch, wrong)
             parts.append(block)
-            kept = [name for name in known if name not in columns.numbers]
+            kept = [name for name in in_table if name not in columns.numbers]
             others.append(pa.Table.from_batches([batch.table.select(kept)]))
     values = np.concatenate(parts)
     findings = [*table.row_errors.findings, *chain(*(each.findings for each in written.values()))]

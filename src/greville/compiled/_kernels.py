@@ -416,8 +416,8 @@ def _outputs_by_weights(work, M, L, at):
             for k in range(M):
                 i = M - 1 - k
                 row = at.root + i * S
-                rest = _dot(work[row + i + 1 : row + M], w[i + 1 :])
-                w[i] = (Z[i * L + j] - rest) * inverse[i]
+                tail = _dot(work[row + i + 1 : row + M], w[i + 1 :])
+                w[i] = (Z[i * L + j] - tail) * inverse[i]
         out[j] = _dot(f, w)
     work[WEIGHTS_KNOWN] = 1.0
 

@@ -135,8 +135,8 @@ def usable() -> bool:
     """Whether there are kernels: numba is installed, and GREVILLE_COMPILED is not 0."""
     if _Process.usable is None:
         has_lock = getattr(sys, "_is_gil_enabled", lambda: True)()  # which kernels rely on
-        wanted = os.environ.get("GREVILLE_COMPILED", "1") != "0"
-        _Process.usable = wanted and has_lock and find_spec("numba") is not None
+        switched_on = os.environ.get("GREVILLE_COMPILED", "1") != "0"
+        _Process.usable = switched_on and has_lock and find_spec("numba") is not None
     return _Process.usable
 
 

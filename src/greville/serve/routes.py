@@ -184,15 +184,15 @@ async def _change(action: str, request: Request, key: str | None) -> Response:
 def describe(request: Request) -> dict[str, Any]:
     """Return the facts of `greville info`, and the model's progress."""
     service = find_service(request)
-    known = service.answering().model
-    columns = known.schema.columns if known.has_schema else []
+    published = service.answering().model
+    columns = published.schema.columns if published.has_schema else []
     return {
         "name": service.name,
-        **model_summary(known),
+        **model_summary(published),
         "columns": [_column(column) for column in columns if column.inputs],
-        "memory": model_bytes(known),
-        "says_std": known.task is None or known.says_how_sure,
-        "says_proba": known.task == "classification",
+        "memory": model_bytes(published),
+        "says_std": published.task is None or published.says_how_sure,
+        "says_proba": published.task == "classification",
         "id": service.id,
         "position": service.position,
         "snapshot": {"position": service.snapshot_position, "at": service.snapshot_at},

@@ -204,8 +204,8 @@ def _whole_curve(statistics: Statistics, sums: Any, n_rows: int, lowest: int) ->
     both = s + more
     losses = loss[varying] + (more / both) @ np.ascontiguousarray(z[:, varying])
     losses = np.maximum(losses, digit**2 * squares[varying])
-    found = statistics.evidence(places, losses, np.log(both).sum(axis=1), n_units)
-    return dict(zip(places.tolist(), found.tolist(), strict=True))
+    evidences = statistics.evidence(places, losses, np.log(both).sum(axis=1), n_units)
+    return dict(zip(places.tolist(), evidences.tolist(), strict=True))
 
 
 class _Search:
@@ -257,11 +257,11 @@ class _Search:
 
     def _computed(self, k: int) -> float:
         b, gram = self.statistics.b, self.gram
-        found = b.root_and_solved(gram.G, gram.C, value(k) ** 2 - gram.prior**2, self.spare)
-        if found is None:
+        factor = b.root_and_solved(gram.G, gram.C, value(k) ** 2 - gram.prior**2, self.spare)
+        if factor is None:
             self.spare = None
             return -np.inf
-        root, solved = found
+        root, solved = factor
         loss = gram.squares - b.column_squares(solved)
         evidence = _evidence_at(
             self.statistics, k, root, loss, gram.squares, eps(b.dtype_of(gram.G)), 1

@@ -127,8 +127,8 @@ class MemoriesState(State):
         return min(member.rows_until_event() for member in self.members)
 
     def for_kernels(self) -> tuple[Any, ...] | None:
-        found = [member.for_kernels() for member in self.members]
-        return None if None in found else tuple(member for (member,) in found)  # type: ignore[misc]
+        kernels = [member.for_kernels() for member in self.members]
+        return None if None in kernels else tuple(member for (member,) in kernels)  # type: ignore[misc]
 
     def rejoined(self, members: list[Any], mixture: Any) -> Self:
         return replace(self, members=tuple(members), mixture=mixture)

@@ -184,14 +184,14 @@ def _in_coordinates(state: Sums, H: Array) -> tuple[Sums, Array, Array]:
 
 def _grown(state: Sums, rank: int) -> Sums:
     """Extend R and Z for new directions, which so far have the prior alone."""
-    known = state.rank
-    if rank == known:
+    n_spanned = state.rank
+    if rank == n_spanned:
         return state
     b = state.backend
     R = b.identity(rank, state.dtype, state.prior)
-    R[:known, :known] = state.R
+    R[:n_spanned, :n_spanned] = state.R
     Z = b.zeros((rank, state.Z.shape[1]), state.dtype)
-    Z[:known, :] = state.Z
+    Z[:n_spanned, :] = state.Z
     return replace(state, R=R, Z=Z)
 
 

@@ -100,10 +100,10 @@ def _remove_from_chosen(chosen: Any, H: Array, Y: Array, least: float) -> Any:
     if removed is not None:
         return chosen.with_sums(removed).raised(_rounding_of_sums(b, H))
     T = _coordinates(sums, H)
-    found = None if T is None else _subtract(chosen, T, Y, 4 * _rounding_of_sums(b, sums.R))
-    if found is None:
+    fewer = None if T is None else _subtract(chosen, T, Y, 4 * _rounding_of_sums(b, sums.R))
+    if fewer is None:
         raise ValueError(_CANNOT_UNLEARN)
-    return chosen.with_sums(found[0]).raised(found[1])
+    return chosen.with_sums(fewer[0]).raised(fewer[1])
 
 
 def _coordinates(sums: Sums, H: Array) -> Array | None:
@@ -139,11 +139,11 @@ def _subtract(chosen: Any, H: Array, Y: Array, rounding: float) -> tuple[Sums, f
     return None
 
 
-def merge(known: Any, other: Any) -> Any:
+def merge(own: Any, other: Any) -> Any:
     """Merge two states with the same prior, or without one; None if there is no root."""
-    b, merged, theirs = known.backend, join(known, other), other.sums
+    b, merged, theirs = own.backend, join(own, other), other.sums
     state = merged.sums
-    if known.chooses or state.prior == 0 or theirs.prior == 0 or not theirs.rank:
+    if own.chooses or state.prior == 0 or theirs.prior == 0 or not theirs.rank:
         return merged
     if theirs.basis is None:  # it has brought the prior with it, a second time
         squares = state.loss + b.column_squares(state.Z)
@@ -156,40 +156,40 @@ def merge(known: Any, other: Any) -> Any:
     return None if left is None else merged.with_sums(left)
 
 
-def join(known: Any, other: Any) -> Any:
+def join(own: Any, other: Any) -> Any:
     """Merge the rows and the prior of another state into a state; ε stays as it is.
 
     Roots of wide layers are joined by a Gram matrix if that loses no digits at any ε.
     """
-    b, mean, before = known.backend, known.mean, known.sums
+    b, mean, before = own.backend, own.mean, own.sums
     if not before.count and before.prior == 0 and before.tol == other.sums.tol:
         sums = replace(other.sums, tally=before.tally.plus(other.sums.tally))
-        return replace(known.with_sums(sums), least=other.least)
+        return replace(own.with_sums(sums), least=other.least)
     theirs = without_zeros(other.sums)
-    few = is_few(known.n_hidden, known.sums.rank + theirs.rank + 1)
+    few = is_few(own.n_hidden, own.sums.rank + theirs.rank + 1)
     blocks = [(_rows_of(theirs), theirs.Z)] if theirs.rank else []
     if mean is not None and theirs.mean is not None:
-        row, target, mean = mean.step_to(b, theirs.mean, known.dtype)
+        row, target, mean = mean.step_to(b, theirs.mean, own.dtype)
         blocks.append((row, target))
-    sums = (known if few else known.dense()).sums
-    wide, found = known.n_hidden >= b.tuning.wide, None
+    sums = (own if few else own.dense()).sums
+    wide, merged = own.n_hidden >= b.tuning.wide, None
     with b.few_threads(np.inf if wide else 0):
-        pays = known.chooses and wide and theirs.rank == known.n_hidden
-        if pays and linalg.gram_is_safe(b, theirs.R, known.dtype):
+        pays = own.chooses and wide and theirs.rank == own.n_hidden
+        if pays and linalg.gram_is_safe(b, theirs.R, own.dtype):
             double = np.dtype(np.float64)
-            found = sums_by_gram(sums, lambda: iter(blocks), theirs.rank, double)
-        for H, Y in blocks if found is None else ():
+            merged = sums_by_gram(sums, lambda: iter(blocks), theirs.rank, double)
+        for H, Y in blocks if merged is None else ():
             sums = learn_rows(sums, H, Y, few=few)
-        sums = sums if found is None else found
+        sums = sums if merged is None else merged
     sums = replace(
         sums.tallied(theirs.tally).around(mean),
         loss=sums.loss + theirs.loss,
         lost=sums.lost + theirs.lost,
     )
-    if not known.chooses:
-        return known.with_sums(sums)
+    if not own.chooses:
+        return own.with_sums(sums)
     sums = replace(sums, prior=float(np.hypot(sums.prior, theirs.prior)))
-    return replace(known, sums=sums, least=float(np.hypot(known.least, other.least)))
+    return replace(own, sums=sums, least=float(np.hypot(own.least, other.least)))
 
 
 def _rows_of(sums: Sums) -> Array:
@@ -206,7 +206,7 @@ def without_zeros(sums: Sums) -> Sums:
     return replace(sums, R=sums.R[:n, :], Z=sums.Z[:n, :], loss=sums.loss + left)
 
 
-def leave(known: Any, sums: Any, *, everything: bool) -> Any:
+def leave(own: Any, sums: Any, *, everything: bool) -> Any:
     """Return a state without the rows of other sums; None if these are `everything`.
 
     Raises
@@ -214,52 +214,52 @@ def leave(known: Any, sums: Any, *, everything: bool) -> Any:
     ValueError
         If they cannot be removed.
     """
-    b, mean, theirs = known.backend, known.mean, without_zeros(sums.sums)
+    b, mean, theirs = own.backend, own.mean, without_zeros(sums.sums)
     if everything:
-        _check_same_sums(known, theirs)
+        _check_same_sums(own, theirs)
         return None
-    if theirs.count >= known.count - _LARGEST_DEFICIT["d"] * known.count:
+    if theirs.count >= own.count - _LARGEST_DEFICIT["d"] * own.count:
         raise ValueError(_CANNOT_UNLEARN)
     blocks = [(_rows_of(theirs), theirs.Z)]
     if mean is not None and theirs.mean is not None:
         mean = mean.without(b, theirs.mean)
-        blocks.append(mean.step_to(b, theirs.mean, known.dtype)[:2])
+        blocks.append(mean.step_to(b, theirs.mean, own.dtype)[:2])
     # What the targets have that no weight explains: rows of zeros, one for each output.
-    left = np.diag(np.sqrt(theirs.loss)).astype(known.dtype)
-    blocks.append((b.zeros((len(left), known.n_hidden), known.dtype), b.asarray(left)))
+    left = np.diag(np.sqrt(theirs.loss)).astype(own.dtype)
+    blocks.append((b.zeros((len(left), own.n_hidden), own.dtype), b.asarray(left)))
     H, Y = (b.xp.concat(list(part)) for part in zip(*blocks, strict=True))
-    least = eps(known.dtype) ** _LEAST_LEFT
-    length = int(np.clip(known.n_hidden, b.tuning.pending_rows, _MOST_REMOVED))
+    least = eps(own.dtype) ** _LEAST_LEFT
+    length = int(np.clip(own.n_hidden, b.tuning.pending_rows, _MOST_REMOVED))
     for start in range(0, H.shape[0], length):
         rows = slice(start, min(start + length, H.shape[0]))
-        if known.chooses:
-            known = _remove_from_chosen(known, H[rows, :], Y[rows, :], least)
+        if own.chooses:
+            own = _remove_from_chosen(own, H[rows, :], Y[rows, :], least)
             continue
-        fewer = remove(known.sums, H[rows, :], Y[rows, :], least)
+        fewer = remove(own.sums, H[rows, :], Y[rows, :], least)
         if fewer is None:
             raise ValueError(_CANNOT_UNLEARN)
-        known = known.with_sums(fewer)
-    return known.changed(lambda sums: sums.around(mean).tallied(theirs.tally, sign=-1))
+        own = own.with_sums(fewer)
+    return own.changed(lambda sums: sums.around(mean).tallied(theirs.tally, sign=-1))
 
 
-def _check_same_sums(known: Any, other: Sums) -> None:
+def _check_same_sums(own: Any, other: Sums) -> None:
     """Raise a ValueError unless these sums have the squares of all rows that were learned."""
-    b, alike = known.backend, _ALIKE[known.dtype.char]
-    learned, found = (np.append(*sums.squares()) for sums in (known.sums, other))
-    largest = np.maximum(found, learned)
+    b, alike = own.backend, _ALIKE[own.dtype.char]
+    learned, other_squares = (np.append(*sums.squares()) for sums in (own.sums, other))
+    largest = np.maximum(other_squares, learned)
     slack = alike * largest
-    slack[0] += known.slack
+    slack[0] += own.slack
     steps = np.zeros_like(slack)
-    if known.mean is not None and other.mean is not None:
+    if own.mean is not None and other.mean is not None:
         (row, target), (new_row, new_target) = (
-            (b.to_numpy(m.row), b.to_numpy(m.target)) for m in (known.mean, other.mean)
+            (b.to_numpy(m.row), b.to_numpy(m.target)) for m in (own.mean, other.mean)
         )
-        sizes = known.mean.count * np.append(row @ row, target**2)
+        sizes = own.mean.count * np.append(row @ row, target**2)
         slack += alike * sizes
         row, target = new_row - row, new_target - target
-        steps = known.mean.count * np.append(row @ row, target**2)
+        steps = own.mean.count * np.append(row @ row, target**2)
         steps -= alike**2 * (sizes + largest) + alike * slack
-    if (steps > 0).any() or (np.abs(found - learned) > slack).any():
+    if (steps > 0).any() or (np.abs(other_squares - learned) > slack).any():
         raise ValueError(_CANNOT_UNLEARN)
 
 

@@ -121,8 +121,8 @@ class RidgeState(State):
         epsilon, intercept = settings["epsilon"], settings.get("intercept", False)
         mine = (self.chooses, self.mean is not None, self.sums.tol)
         same = mine == (epsilon is None, intercept, settings.get("tol"))
-        given = self.chooses or self.fades or epsilon == self.epsilon
-        return same and given and super().fits(settings)
+        epsilon_fits = self.chooses or self.fades or epsilon == self.epsilon
+        return same and epsilon_fits and super().fits(settings)
 
     # Small changes
 
@@ -221,14 +221,14 @@ class RidgeState(State):
         length = block_length(self.backend, self.n_hidden, self.dtype)
         state, stop, parts = self, 0, list[list[Array]]()
         while stop < rows.n:
-            due = state.next_event(state.n_seen)
-            start, stop = stop, min(rows.n, stop + length, stop + due - state.n_seen)
+            event = state.next_event(state.n_seen)
+            start, stop = stop, min(rows.n, stop + length, stop + event - state.n_seen)
             part = rows.part(start, stop)
             part = Rows.of(*part.make(0, part.n), part.weight)  # activations are made once
             follower, predicted = state.at_epsilon()._recorded(part, spread)
             parts.append(predicted)
             state = replace(state).learn_now(part)
-            if state.n_seen < due:
+            if state.n_seen < event:
                 with_derived(state, root=follower.sums)
         predictions, *spreads = zip(*parts, strict=True)
         answers = [self.backend.xp.concat(list(predictions)), *map(np.concatenate, spreads)]
@@ -272,8 +272,8 @@ class RidgeState(State):
 
         ε is chosen once in a period and, as long as there are few rows, when `Opium` chooses.
         """
-        due = seen + self.period - seen % self.period
-        return min(due, _choices(seen, self.n_hidden)[1]) if self.chooses else due
+        boundary = seen + self.period - seen % self.period
+        return min(boundary, _choices(seen, self.n_hidden)[1]) if self.chooses else boundary
 
     def last_event(self, seen: int) -> int:
         """The last row up to `seen` at which ε was to be chosen."""
@@ -318,8 +318,8 @@ class RidgeState(State):
             return {"forgetting": self.forgetting}
         epsilon = max(base.epsilon, base.sums.prior)
         chosen = ", chosen from the rows" if self.chooses else ""
-        found = {"epsilon": f"{epsilon:.4g}{chosen}"} if epsilon else {}
-        return found | {"forgetting": self.forgetting}
+        shown = {"epsilon": f"{epsilon:.4g}{chosen}"} if epsilon else {}
+        return shown | {"forgetting": self.forgetting}
 
     # Single rows by compiled kernels
 
@@ -510,8 +510,8 @@ def innovate(sums: Sums, H: Array, Y: Array, factor: Array) -> tuple[Sums, Array
         h, y = H[start:stop, :], Y[start:stop, :]
         if counts[start]:
             f = b.asarray(factor[start:stop, None], sums.dtype)
-            sums, found = innovate_rows(sums, f * h, f * y, few=few)
-            errors[start:stop, :] = found / f
+            sums, innovations = innovate_rows(sums, f * h, f * y, few=few)
+            errors[start:stop, :] = innovations / f
         else:
             errors[start:stop, :] = y - b.matmul(h, sums.weights)
     return sums, errors

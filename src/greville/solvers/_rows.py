@@ -164,8 +164,8 @@ class Counts:
         """
         weight = rows.weights
         counts = np.where(weight > 0, fading, 0.0)
-        found = before is not None and before.different is not None
-        different = fingerprints(b, rows) if found else None
+        fingerprinted = before is not None and before.different is not None
+        different = fingerprints(b, rows) if fingerprinted else None
         sums = float(counts.sum()), float((counts**2).sum()), float((weight * fading).sum())
         return cls(*sums, different)
 

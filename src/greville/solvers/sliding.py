@@ -64,10 +64,10 @@ class WindowState(RidgeState):
 
     def added(self, rows: Rows) -> Self:
         last = rows.part(max(0, rows.n - self.window), rows.n)
-        known, H, Y, weight = len(self.weight), *self._with(last)
+        n_kept, H, Y, weight = len(self.weight), *self._with(last)
         n_gone = max(0, len(weight) - self.window)
         gone = Rows.of(H[:n_gone, :], Y[:n_gone, :], weight[:n_gone])
-        new = Rows.of(H[known:, :], Y[known:, :], weight[known:])
+        new = Rows.of(H[n_kept:, :], Y[n_kept:, :], weight[n_kept:])
         removed = self.removed + n_gone
         kept = replace(self, H=H[n_gone:, :], Y=Y[n_gone:, :], weight=weight[n_gone:])
         if new.n == self.window or removed > self.window:

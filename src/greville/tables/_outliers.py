@@ -66,9 +66,9 @@ def far_values(numbers: Floats) -> Floats:
     >>> far_values(np.r_[np.arange(100.0), 1e12])
     array([1.e+12])
     """
-    known = numbers[np.isfinite(numbers)]
-    limits = find_limits(known)
-    return known[(known < limits[0]) | (known > limits[1])] if limits else known[:0]
+    finite = numbers[np.isfinite(numbers)]
+    limits = find_limits(finite)
+    return finite[(finite < limits[0]) | (finite > limits[1])] if limits else finite[:0]
 
 
 def find_limits(numbers: Floats) -> list[float]:

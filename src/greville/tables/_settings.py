@@ -179,9 +179,9 @@ def stream_settings(settings: dict[str, Any]) -> dict[str, Any]:
     >>> stream_settings({"solver": "opium"})
     {'hidden': 'stream', 'solver': 'opium'}
     """
-    given = {name: value for name, value in settings.items() if value is not None}
-    forgets = {} if "solver" in given else {"solver": "dynamic", "alpha": "auto"}
-    return {"hidden": "stream", **forgets, **given}
+    chosen = {name: value for name, value in settings.items() if value is not None}
+    forgets = {} if "solver" in chosen else {"solver": "dynamic", "alpha": "auto"}
+    return {"hidden": "stream", **forgets, **chosen}
 
 
 def _wrong(key: str, value: Any, advice: str) -> TableError:

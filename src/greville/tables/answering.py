@@ -120,10 +120,10 @@ class Answering:
             batch = batch_of_rows(kept[run], names, "the rows", numbers)
             labels = np.array([answers[i]["prediction"] for i in places[run]])
             parts = shares(self.model, batch, labels)
-            for i, (base, found) in zip(places[run], parts, strict=True):
-                answers[i]["why"] = {"base": base, "shares": found}
+            for i, (base, answer) in zip(places[run], parts, strict=True):
+                answers[i]["why"] = {"base": base, "shares": answer}
                 if isinstance(self._follower, Follower):
-                    mixed = answers[i]["prediction"] - base - sum(found.values())
+                    mixed = answers[i]["prediction"] - base - sum(answer.values())
                     answers[i]["why"]["last_targets"] = mixed
 
     def _answer(self, predicted: Answers, i: int, proba: bool) -> Answer:

@@ -140,8 +140,8 @@ class Batch:
 
     def shown(self, name: str, row: int) -> str:
         """A value, for a message."""
-        known = name in self.table.schema.names
-        text = repr(self.table.column(name)[row].as_py() if known else None)
+        exists = name in self.table.schema.names
+        text = repr(self.table.column(name)[row].as_py() if exists else None)
         return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
 
     def value(self, name: str, row: int) -> str:

@@ -107,19 +107,19 @@ _NAME, _STRICT = r"[^\W\d_]+", "%[yj]|%[dmYHMS]%[dmYHMS]"
 
 def check_format(format: str) -> None:
     """Raise a ValueError if a text is no date format."""
-    known = f"%{_DIRECTIVES.replace(' ', ' %')}, {SECONDS} or {MILLISECONDS}"
+    allowed = f"%{_DIRECTIVES.replace(' ', ' %')}, {SECONDS} or {MILLISECONDS}"
     for one in format.split(_OR):
         if one in (SECONDS, MILLISECONDS, WRITTEN_ISO):
             continue
         names = re.findall("%(.?)", one)
         unknown = [name for name in names if name not in _DIRECTIVES.split()]
         if unknown:
-            raise ValueError(f"{'%' + unknown[0]!r} is not known; use {known}.")
+            raise ValueError(f"{'%' + unknown[0]!r} is not known; use {allowed}.")
         parts = "".join(part for part in "YydmbBj" if part in names)
         dated = re.fullmatch("([Yy](d?[mbB]|j))?", parts)
         if not names or len(set(names)) < len(names) or not dated:
             raise ValueError(
-                f"it must have a month and a year, or only a time, each once; use {known}."
+                f"it must have a month and a year, or only a time, each once; use {allowed}."
             )
 
 

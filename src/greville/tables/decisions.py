@@ -461,8 +461,8 @@ def _reads_dates(column: Evidence, format: str) -> bool:
 def _likelier(column: Evidence, formats: list[str]) -> list[str]:
     """Choose of formats that read all values one in which they are in order, or of few years."""
     days = [column.values.days_as(format)[0] for format in formats]
-    known = [each[~np.isnan(each)] for each in days]
-    steps = [np.diff(each) for each in known]
+    finite = [each[~np.isnan(each)] for each in days]
+    steps = [np.diff(each) for each in finite]
     ordered = [
         format
         for format, each in zip(formats, steps, strict=True)
@@ -470,7 +470,7 @@ def _likelier(column: Evidence, formats: list[str]) -> list[str]:
     ]
     if len(ordered) == 1:
         return ordered
-    years = [len(np.unique(np.floor(each / 365.2425))) for each in known]
+    years = [len(np.unique(np.floor(each / 365.2425))) for each in finite]
     few = np.argsort(years)
     is_one = years[few[1]] >= _TIMES_FEWER_YEARS * years[few[0]]
     return [formats[few[0]]] if is_one else formats
@@ -510,13 +510,13 @@ def _far_dates(column: Evidence, format: str) -> list[Finding]:
     """Dates that may stand for a missing value, such as 9999-12-31; they are not changed."""
     values = column.values
     days, far = values.days_as(format)[0], []
-    known = values.plain.type in (TEXT, NUMBER)
+    typed = values.plain.type in (TEXT, NUMBER)
     for day in find_gaps(days[~np.isnan(days)], FAR_DATE):
         places = np.flatnonzero(days == day)
         text = values.text[int(places[0])].as_py().strip()
         what = f": {shown_value(text)} is far from all other dates and comes {len(places):,} times"
-        advice = f"; {'pass {na}' if known else 'leave it out'} if it stands for a missing value."
-        na = {"na": [text]} if known else {}
+        advice = f"; {'pass {na}' if typed else 'leave it out'} if it stands for a missing value."
+        na = {"na": [text]} if typed else {}
         far.append(column.finding("far dates", what, advice, warning=True, **na))
     return far
 

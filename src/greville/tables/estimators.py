@@ -251,8 +251,8 @@ class TableEstimator(Described, BaseEstimator):
         """
         row, reset = checked_row(row, "partial_fit"), not self.__sklearn_is_fitted__()
         if y is None:
-            wanted = "number" if self._task == REGRESSION else "label"
-            raise ValueError(f"y=None: pass a {wanted}.")
+            kind = "number" if self._task == REGRESSION else "label"
+            raise ValueError(f"y=None: pass a {kind}.")
         (target,), labels = self._targets([y], 1, reset=reset)
         model = self._new_model(list(row), labels) if reset else self.model_
         model.learn_one({**self._named(row), model.target: np.asarray(target).item()})

@@ -149,8 +149,8 @@ def _checked(batch: Batch, layout: Layout, doubts: dict[str, Finding]) -> Batch:
             doubts["empty lines"] = Finding("empty lines", text, warning=True)
         batch = batch.filter(np.array(column.is_valid()))
     opening = f"(?s)\n.*[{re.escape(layout.delimiter)}\n]$"
-    looks = layout.content.has_quotes and "quotes" not in doubts
-    for column in batch.table.columns if looks else ():
+    checks_quotes = layout.content.has_quotes and "quotes" not in doubts
+    for column in batch.table.columns if checks_quotes else ():
         if not pc.any(pc.match_substring(column, "\n")).as_py():
             continue
         row = pc.index(pc.match_substring_regex(column, opening), True).as_py()

@@ -71,8 +71,8 @@ def read(request: ReadRequest) -> Iterator[Batch]:
 
 def _batches(request: ReadRequest, database: Any, rows: str, place: Place) -> Iterator[Batch]:
     objects = f"json_group_structure(CASE WHEN {_USABLE} THEN line::JSON END)"
-    ((found, total),) = database.sql(f"SELECT {objects}, count(*) FROM ({rows})").fetchall()
-    structure = json.loads(found or "{}")
+    ((n_objects, total),) = database.sql(f"SELECT {objects}, count(*) FROM ({rows})").fetchall()
+    structure = json.loads(n_objects or "{}")
     leaves = _leaves(structure) if isinstance(structure, dict) else {}  # none if no line is usable
     check_column_names(request.source.name, [".".join(path) for path in leaves])
     if request.columns is not None:

@@ -136,7 +136,7 @@ def filtered(batches: Iterable[Batch], reading: Reading, skip: bool) -> Iterator
             query = f"SELECT ({where}) IS TRUE FROM rows WHERE ({where}) OR true"
             try:
                 columns = [
-                    np.asarray(found.column(0)) for found in record_batches(database.sql(query))
+                    np.asarray(batch.column(0)) for batch in record_batches(database.sql(query))
                 ]
             except database_errors() as error:
                 raise _refused(f"where={where!r}", error, argument="where") from error
