@@ -201,7 +201,7 @@ class Number(Column):
         what = f"number with {how}" if how else "number"
         what += f", {self.median:.6g} where it is missing" * self.missing
         if self.limits:
-            what += ", missing where it is not from {:.6g} to {:.6g}".format(*self.limits)
+            what += " or not from {:.6g} to {:.6g}".format(*self.limits)
         return what
 
     def check(self) -> None:
