@@ -391,6 +391,24 @@ def test_a_mistake_in_greville_is_answered_and_nothing_goes_on(tmp_path, monkeyp
         assert served.service.answering().model.n_rows == 20
 
 
+def test_a_mistake_in_the_middle_of_a_request_is_undone(tmp_path, monkeypatch):
+    path, some, answer = tmp_path / "m.greville", rows(40), Stream.answer
+
+    def broken(self, some, *arguments, **options):
+        answer(self, some[:3], *arguments, **options)
+        raise ZeroDivisionError
+
+    with Served(path) as served:
+        served.learn(some[:20])
+        with monkeypatch.context() as patch:
+            patch.setattr(Stream, "answer", broken)
+            with pytest.raises(RequestError, match="a bug in greville"):
+                served.learn(some[20:])
+        assert served.learn(some[20:])["position"] == 40
+    assert logged(path) == some
+    assert same_model(path, offline(some))
+
+
 @pytest.mark.full
 @pytest.mark.posix("links without special rights")
 def test_a_link_has_the_log_of_its_model(tmp_path):

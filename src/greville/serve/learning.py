@@ -193,7 +193,8 @@ class LearningService(Service):
                         raise
                     except Exception as error:
                         answers.append(_refusal(error))
-                        if self.stream.lines > lines:  # some of its rows were learned
+                        is_refused = isinstance(error, RequestError)
+                        if self.stream.lines > lines or not is_refused:  # it may have learned
                             self.stream = base.copy()
                             for run in self.log.runs(self.position):
                                 self.relearn(run)
