@@ -134,19 +134,13 @@ class OnCluster:
                 shape = fitted.shape
                 size = shape.n_hidden, shape.n_outputs, shape.dtype
                 local.start(*size, flat=sums.is_flat, b=shape.backend)
-            if isinstance(local, solvers.Solver):
-                local.change(lambda fitted: (fitted.merge(sums.fitted_), None))
-            else:
-                local.merge(sums)
+            local.merge(sums)
         return local
 
     def _sums(self, local: Any, rows: Blocks, options: Any) -> Any:
         """Return the sums over all rows; None if there are no rows."""
-        if isinstance(local, solvers.Solver):
-            start: Any = local.accumulator()
-        else:
-            start = local.accumulator()
-        shared = dask.delayed((start, self.device, options), pure=False, traverse=False)
+        start = local.accumulator(), self.device, options
+        shared = dask.delayed(start, pure=False, traverse=False)
         sums = added_up(lambda before, i: rows.apply(i, _add, shared, before), rows.n, merged)
         return _on_the_host(sums)
 
