@@ -60,6 +60,7 @@ def files(tmp_path_factory):
         (["predict", "layer.greville", "houses.csv"], "holds a RandomLayer saved from Python"),
         (["score", "good.greville", "unknown.csv"], "no row has a value of 'price'"),
         (["forecast", "few.csv", "--column", "x"], "2 samples are too few"),
+        (["stream", "-t", "y", "--std", "--task", "classification"], "and no other --task"),
         (["serve", "no/where", "--target", "y"], "the folder .* does not exist"),
         (["stream", "-t", "y", "--checkpoint", "good.greville"], "not written by greville stream"),
     ],

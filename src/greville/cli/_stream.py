@@ -136,16 +136,13 @@ def stream(
 
 def _task(task: Task, std: bool, proba: bool) -> str:
     """The task of a new model: numbers are labels only if the user says so."""
-    if std and proba:
-        raise UserError("--std and --proba: --std is for numbers, --proba for classes; pass one.")
-    if std and task != Task.classification:
-        return Task.regression
-    if proba and task != Task.regression:
-        return Task.classification
-    if std or proba:
-        what = "--std: there is none for classes" if std else "--proba: there is none for numbers"
-        raise UserError(f"{what}; leave it out, or pass another --task.")
-    return "numbers" if task == Task.auto else task
+    if not (std or proba):
+        return "numbers" if task == Task.auto else task
+    only = Task.regression if std else Task.classification
+    if (std and proba) or task not in (Task.auto, only):
+        what = "--std is for numbers, --proba for classes; pass one, and no other --task"
+        raise UserError(f"--std and --proba: {what}.")
+    return only
 
 
 def _continued(checkpoint: Path, target: str | None, id: str | None, follow: bool) -> Any:
