@@ -125,11 +125,11 @@ def test_many_sparse_columns_are_refused_where_they_do_not_fit():
 
 def wide(rng, n=60):
     """Sparse rows of very many columns, of which some are copies, one is zero, and one short."""
-    X = sparse.random_array((n, 20_000), density=0.004, rng=rng, format="lil")
+    X = np.where(rng.random((n, 20_000)) < 0.004, rng.random((n, 20_000)), 0)
     X[5], X[40] = X[4], X[41]
     X[7] *= 1e-9
     X[9] = 0
-    X = X.tocsr()
+    X = sparse.csr_array(X)
     return X, X @ rng.normal(size=20_000) + 0.1 * rng.normal(size=n) + 3
 
 
