@@ -174,7 +174,7 @@ def test_errors_speak_of_arguments_and_can_be_worded_otherwise():
     assert "'{0}'" in error.message
     assert (
         error.advice(lambda name, value: f"<{name}: {value}>")
-        == ", or pass <task: classification>."
+        == ", pass <na: None> with what stands for a missing one, or pass <task: classification>."
     )
     with pytest.raises(TableError, match=r"^hidden=0: ") as caught:
         TableModel("y", hidden=0)

@@ -184,7 +184,7 @@ def test_other_values_can_stand_for_a_gap():
 def test_a_target_that_is_nearly_a_number_is_no_label(odd):
     column = [odd if i % 8 == 0 else f"{x}" for i, x in enumerate(NUMBERS)]
     rows = pa.table({"x": NUMBERS, "y": [*column[:150], *column[:150]]})
-    with pytest.raises(TableError, match="the target 'y' is text, since .* task='classification'"):
+    with pytest.raises(TableError, match="of which 38 are no numbers, .* task='classification'"):
         TableModel("y").learn(rows).settle()
     told = TableModel("y", task="classification", hidden=20).learn(rows).settle()
     assert told.task == "classification"

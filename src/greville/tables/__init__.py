@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from .evaluation import RegressionScore as RegressionScore
     from .evaluation import TrainingScore as TrainingScore
     from .evaluation import add_scores as add_scores
-    from .evaluation import check_held_out as check_held_out
     from .evaluation import empty_score as empty_score
     from .evaluation import score_rows as score_rows
     from .evaluation import were_learned as were_learned
@@ -66,7 +65,7 @@ _EXPORTS = {
     "doubts": ("totals_row",),
     "evaluation": (
         *("ClassificationScore", "Holdout", "RegressionScore", "TrainingScore"),
-        *("add_scores", "check_held_out", "empty_score", "score_rows", "were_learned"),
+        *("add_scores", "empty_score", "score_rows", "were_learned"),
     ),
     "estimators": ("TableClassifier", "TableRegressor"),
     "findings": ("Finding", "grouped"),

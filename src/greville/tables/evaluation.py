@@ -123,14 +123,9 @@ def score_rows(
     score = empty_score(model)
     for batch in batches:
         add_scores(score, model, batch, row_errors)
-    check_held_out(score, model)
-    return {"how": "held out", **score.summary()}
-
-
-def check_held_out(score: Any, model: TableModel) -> None:
-    """Raise a TableError if no row that was held out could be scored."""
     if not score.n:
         raise TableError(f"no row that was held out has a value of {model.target!r}.")
+    return {"how": "held out", **score.summary()}
 
 
 def empty_score(model: TableModel) -> RegressionScore | ClassificationScore:
@@ -280,18 +275,13 @@ class ClassificationScore:
         if len(self.classes) == 2:
             self._second += [_histogram(proba[index == place, 1]) for place in (1, 0)]
 
-    def matrix(self) -> tuple[list[str], NDArray[np.int64]]:
-        """Return the labels and the confusion matrix: counts by true and predicted label."""
+    def summary(self) -> dict[str, Any]:
         labels = [str(label) for label in self.classes]
         labels += sorted({name for pair in self._counts for name in pair} - set(labels))
         place = {label: i for i, label in enumerate(labels)}
         counts = np.zeros((len(labels), len(labels)), np.int64)
-        for (a, b), count in self._counts.items():
-            counts[place[a], place[b]] += count
-        return labels, counts
-
-    def summary(self) -> dict[str, Any]:
-        labels, counts = self.matrix()
+        for (true, predicted), n in self._counts.items():
+            counts[place[true], place[predicted]] += n
         right, of_class, of_prediction = counts.diagonal(), counts.sum(axis=1), counts.sum(axis=0)
         seen = of_class > 0
         recall = right[seen] / of_class[seen]

@@ -238,21 +238,16 @@ def _are_different(labels: Any) -> bool:
 
 
 def _check_labels(values: Values, decision: Decision) -> None:
+    """Raise a TableError for text that is nearly a number, or different in most rows."""
     labels = _labels(values).drop_null()
     n, distinct = len(labels), len(labels.unique())
-    for finding in decision.findings:
-        if finding.kind == "odd values" and distinct > _MOST_LABELS:
-            raise TableError(
-                f"the target {finding.text.removesuffix('.')}",
-                finding.advice.removesuffix(".") + ". If they are labels, pass {task}.",
-                **{**finding.arguments, "task": CLASSIFICATION},
-            )
-    if _are_different(labels):
+    if _are_different(labels) or (decision.says("odd values") and distinct > _MOST_LABELS):
         odd = values.text.filter(pa.array(values.numbers[1])).drop_null()
         many = "which" if len(odd) == n else f"of which {len(odd):,}"
         raise TableError(
             f"the target has {distinct:,} different values in {n:,} rows, {many} are no numbers, "
             f"such as {listed_values(odd.unique().to_pylist()[:2])}; write numbers with a point",
-            ", or pass {task}.",
+            ", pass {na} with what stands for a missing one, or pass {task}.",
+            na=None,
             task=CLASSIFICATION,
         )
