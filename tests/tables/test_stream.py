@@ -347,7 +347,7 @@ def test_the_monitor_sees_errors_of_the_first_rows():
     for number, row in enumerate(wandering(50), 1):
         stream.answer([row], number, RowErrors())
     assert stream.monitor.n_seen_ > 40
-    assert stream.monitor.copy()._known[-1] not in (0.0, 1.0)
+    assert stream.monitor.copy()._errors[-1] not in (0.0, 1.0)
 
 
 def test_probabilities_of_classes_that_came_before():

@@ -197,11 +197,11 @@ def _answer(
     at_once = _LINES_AT_ONCE if checkpoint is None else min(every, _LINES_AT_ONCE)
     with stopping_on(*TERMINATION, signal.SIGINT) as stop, view:
         try:
-            for rows, first in source.bursts(stop, at_once):
-                for answers in state.answers(rows, first, row_errors, **asked):
+            for rows, first_line in source.bursts(stop, at_once):
+                for answers in state.answers(rows, first_line, row_errors, **asked):
                     source.write(answers)
                     if watch:
-                        view.see(answers, [rows[answer["line"] - first] for answer in answers])
+                        view.see(answers, [rows[answer["line"] - first_line] for answer in answers])
                 sys.stdout.flush()
                 if state.lines - saved >= every:
                     keep()
@@ -240,9 +240,9 @@ class _Pipe:
             for start in range(0, len(ready), at_once):
                 if stop.asked:
                     return
-                rows, first = self._lines.rows(ready[start : start + at_once])
+                rows, first_line = self._lines.rows(ready[start : start + at_once])
                 if rows:
-                    yield rows, first
+                    yield rows, first_line
 
     def write(self, answers: list[dict[str, Any]]) -> None:
         """Write answers; on a terminal, labels in CSV are shown as printable text."""

@@ -224,11 +224,11 @@ def _add(shared: Any, before: Any, X: Any, y: Any, weight: Any = None) -> Any:
     return sums.partial_fit(X, y, sample_weight=weight, **options)
 
 
-def merged(first: Any, second: Any) -> Any:
+def merged(model: Any, other: Any) -> Any:
     """The sums over the rows of both, in the memory of the host."""
-    if first is None or second is None:
-        return second if first is None else first
-    return _on_the_host(first).merge(_on_the_host(second))
+    if model is None or other is None:
+        return other if model is None else model
+    return _on_the_host(model).merge(_on_the_host(other))
 
 
 def _on_the_host(sums: Any) -> Any:

@@ -59,11 +59,11 @@ def _check_fields(fitted: Fitted) -> None:
     require(targets.n_outputs == shape.n_outputs, "the solver has another number of outputs")
     fits = hidden.dtype == targets.dtype == shape.dtype
     require(fits, "the layer, the targets and the solver have different dtypes")
-    first = fitted.warmup
-    if first is not None:
-        require(first.n < WARMUP_ROWS, "the warm-up has more rows than it lasts")
-        require(first.X.shape[1] == hidden.n_inputs, "the first rows have another width")
-        targets.check_rows(first.y)
+    waiting = fitted.warmup
+    if waiting is not None:
+        require(waiting.n < WARMUP_ROWS, "the warm-up has more rows than it lasts")
+        require(waiting.X.shape[1] == hidden.n_inputs, "the first rows have another width")
+        targets.check_rows(waiting.y)
 
 
 def _try_out(fitted: Fitted) -> None:

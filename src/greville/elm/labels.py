@@ -177,12 +177,12 @@ class ClassTargets(LabelTargets):
 
         `before` are those known before the first. Where no class is known, all take part.
         """
-        first = first_seen(index_of(self.classes, y), self.n_outputs)
+        first_rows = first_seen(index_of(self.classes, y), self.n_outputs)
         if before is not None:
-            first[index_of(self.classes, before)] = -1
-        if not (first >= 0).any():
+            first_rows[index_of(self.classes, before)] = -1
+        if not (first_rows >= 0).any():
             return None
-        unknown = first >= np.arange(len(y))[:, None]
+        unknown = first_rows >= np.arange(len(y))[:, None]
         unknown &= ~unknown.all(axis=1, keepdims=True)
         return unknown
 
@@ -370,6 +370,6 @@ def index_of(classes: Array, labels: Array) -> Array:
 
 def first_seen(labels: Array, n_classes: int) -> Array:
     """Return each label's first row; the number of rows for a label that does not occur."""
-    first = np.full(n_classes, len(labels))
-    np.minimum.at(first, labels, np.arange(len(labels)))
-    return first
+    first_rows = np.full(n_classes, len(labels))
+    np.minimum.at(first_rows, labels, np.arange(len(labels)))
+    return first_rows

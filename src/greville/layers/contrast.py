@@ -150,11 +150,11 @@ class ContrastLayer(SampleLayer):
         for start in range(0, self.n_hidden_, _UNITS_PER_BLOCK):
             stop = min(start + _UNITS_PER_BLOCK, self.n_hidden_)
             inside = None if masks is None else masks[start:stop]
-            first = random.randint(len(labels), size=stop - start)
+            chosen = random.randint(len(labels), size=stop - start)
             best, largest = np.empty(0), np.empty(0)
             for attempt in range(int(self.candidates)):
-                second = _of_other_classes(labels, labels[first], random)
-                difference = _rows(X, first) - _rows(X, second)
+                second = _of_other_classes(labels, labels[chosen], random)
+                difference = _rows(X, chosen) - _rows(X, second)
                 if inside is not None:
                     difference *= inside
                 size = np.einsum("ij,ij->i", difference, difference)

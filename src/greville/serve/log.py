@@ -276,8 +276,10 @@ class Log:
         query = "SELECT model FROM bases WHERE position <= ? AND at <= ? ORDER BY position DESC"
         base = self._one(query, position, at)
         if base is None:
-            first = self._db.execute("SELECT min(position), min(at) FROM bases").fetchone()
-            since = "its end" if first[0] is None else f"position {first[0]:,}, {_clock(first[1])}"
+            oldest = self._db.execute("SELECT min(position), min(at) FROM bases").fetchone()
+            since = (
+                "its end" if oldest[0] is None else f"position {oldest[0]:,}, {_clock(oldest[1])}"
+            )
             why = "what was before was deleted (--keep-log), or erased when rows were unlearned"
             raise LogError(f"{self.path}: it reaches back no further than {since}: {why}.")
         return base

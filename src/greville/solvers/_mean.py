@@ -228,18 +228,18 @@ def _centred(b: Backend, A: Array, w: Array, count: float) -> tuple[Array, Array
     if count == 0:
         rows[:, :] = A
         return out, b.zeros((width,), np.float64)
-    first = _weighted_sum(b, A, w[:-1]) / count
+    origin = _weighted_sum(b, A, w[:-1]) / count
     if isinstance(A, np.ndarray):
-        np.subtract(A, first, out=rows)
+        np.subtract(A, origin, out=rows)
     else:
-        rows[:, :] = A - first
+        rows[:, :] = A - origin
     out[-1, :] = 0
     left = b.asarray(_weighted_sum(b, out, w), np.float64) / count
     some = b.asarray(rows[:: max(1, n // _SOME), :], np.float64)
     spread = xp.mean(some * some, axis=0)
     if bool(xp.any(left * left > 4 * eps(dtype) * spread)):
         rows -= b.asarray(left, dtype)
-    mean = b.asarray(first, np.float64) + left
+    mean = b.asarray(origin, np.float64) + left
     still = spread <= (ZERO * eps(dtype) * mean) ** 2
     if n == 1:  # all columns are still
         rows[:, :] = xp.where(still, zero_rounding(xp, rows, mean, eps(dtype)), rows)

@@ -193,18 +193,18 @@ class RidgeState(State):
     # Rows
 
     def added(self, rows: Rows) -> Self:
-        state, stop, first = self, 0, self.n_seen
+        state, stop, n_before = self, 0, self.n_seen
         while stop < rows.n:
             start, stop = stop, rows.n
             if self.chooses:  # the sums do not depend on choices before the last
-                last = self.last_event(first + rows.n) - first
+                last = self.last_event(n_before + rows.n) - n_before
                 stop, choice = (last, True) if start < last else (rows.n, False)
             else:
-                stop, choice = min(stop, self.next_event(first + start) - first), False
+                stop, choice = min(stop, self.next_event(n_before + start) - n_before), False
             chunk = state.chunk(rows.part(start, stop))
-            most = units_in_stream(state.backend, first + stop) if choice else None
+            most = units_in_stream(state.backend, n_before + stop) if choice else None
             state = learn(state, chunk, decay=self.keep**chunk.n, most_units=most)
-            state = state.saw(chunk.energies).counted(first + stop)
+            state = state.saw(chunk.energies).counted(n_before + stop)
             state = state if self.chooses else state.after_event()
         return state
 

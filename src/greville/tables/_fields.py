@@ -41,11 +41,13 @@ def from_fields(cls: type[T], fields: dict[str, Any]) -> T:
 
 def check_fields(model: Any) -> None:
     """Raise a ValueError if the fields of a model do not go together."""
-    first, target, columns = model.first, model.fitted_target, model.columns
-    require(first is None or first.n < FIRST_ROWS, "the first rows are more than are kept")
+    first_rows, target, columns = model.first, model.fitted_target, model.columns
+    require(
+        first_rows is None or first_rows.n < FIRST_ROWS, "the first rows are more than are kept"
+    )
     fits = (columns is None) == (target is None) and (target is not None or not model.estimator)
     require(fits, "an estimator, a target and columns go together")
-    require(first is not None or target is not None, "it does not know its columns")
+    require(first_rows is not None or target is not None, "it does not know its columns")
     require(target is None or target.name == model.target, "it has another target")
 
 

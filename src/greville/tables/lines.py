@@ -94,13 +94,13 @@ class StreamLines:
                 del lines[0]
                 head.append(None)
             if lines:
-                first = (lines[0] or b"").removeprefix(b"\xef\xbb\xbf")
-                self.is_csv = lines[0] is not None and not _is_json(first)
-                lines[0] = lines[0] if lines[0] is None else first
+                start = (lines[0] or b"").removeprefix(b"\xef\xbb\xbf")
+                self.is_csv = lines[0] is not None and not _is_json(start)
+                lines[0] = lines[0] if lines[0] is None else start
                 if self.is_csv:
                     del lines[0]
                     head += [] if self._continues else [None]  # sent again, it is not counted again
-                    self._read_names(first, self._number + len(head))
+                    self._read_names(start, self._number + len(head))
         rows = [*head, *map(self._row, lines)]
         passed = min(self._skip, len(rows))
         self._skip -= passed

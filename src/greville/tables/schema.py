@@ -68,9 +68,9 @@ class Schema:
         self.places: dict[str, list[int]] = {}
         blocks = [(column.name, column.inputs) for column in self.used]
         for name, inputs in [*blocks, *((text.name, text.late_inputs) for text in self.texts)]:
-            first = len(self.inputs)
+            n_inputs = len(self.inputs)
             self.inputs += inputs
-            self.places.setdefault(name, []).extend(range(first, len(self.inputs)))
+            self.places.setdefault(name, []).extend(range(n_inputs, len(self.inputs)))
         self.learned = np.ones(len(self.inputs), bool)
         for column in self.texts:
             self.learned[self.places[column.name]] = False

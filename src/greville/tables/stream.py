@@ -324,7 +324,7 @@ class Stream:
     def answers(
         self,
         rows: Sequence[Row | str | None],
-        first: int,
+        first_line: int,
         row_errors: RowErrors,
         *,
         together: bool = False,
@@ -339,12 +339,12 @@ class Stream:
             some, run = run, []
             begin = number - len(some)
             if run_kind == "learn":
-                joined = [together and k > first for k in range(begin, number)]
+                joined = [together and k > first_line for k in range(begin, number)]
                 yield from self._learn(some, begin, row_errors, joined, **options)
             else:
                 yield from self._predict(some, begin, row_errors, **options)
 
-        for number, row in enumerate(rows, first):
+        for number, row in enumerate(rows, first_line):
             if run_kind == "predict" and run and self._may_be_late(row):
                 yield from finish(number)  # its row may be among them
             kind, reason = self._kind(row)
@@ -361,7 +361,7 @@ class Stream:
                 self.lines += 1
                 if kind == "wrong":
                     yield [{"line": number, "error": reason}]
-        yield from finish(first + len(rows))
+        yield from finish(first_line + len(rows))
 
     def relearn(self, rows: Sequence[Row], joined: Sequence[bool]) -> list[Answer]:
         """Learn rows with targets that this stream, or one like it, has accepted before.
@@ -422,7 +422,7 @@ class Stream:
     def _learn(
         self,
         rows: list[Row],
-        first: int,
+        first_line: int,
         row_errors: RowErrors,
         joined: Sequence[bool],
         **options: bool,
@@ -432,13 +432,13 @@ class Stream:
             n = self._block_length - len(self.rows)
             if len(rows) <= FEW_ROWS:
                 n = 1  # alone they are learned without a table
-            yield from self._learn_part(rows[:n], first, row_errors, joined[:n], **options)
-            first, rows, joined = first + len(rows[:n]), rows[n:], joined[n:]
+            yield from self._learn_part(rows[:n], first_line, row_errors, joined[:n], **options)
+            first_line, rows, joined = first_line + len(rows[:n]), rows[n:], joined[n:]
 
     def _learn_part(
         self,
         rows: list[Row],
-        first: int,
+        first_line: int,
         row_errors: RowErrors,
         joined: Sequence[bool],
         **options: bool,
@@ -450,20 +450,23 @@ class Stream:
         """
         counted = row_errors.copy()
         try:
-            parts = self._record(rows, first, counted, joined, **options)
+            parts = self._record(rows, first_line, counted, joined, **options)
         except TableError as error:
             if len(rows) > 1:
                 half = len(rows) // 2
-                for some, begin in ((slice(half), first), (slice(half, None), first + half)):
+                for some, begin in (
+                    (slice(half), first_line),
+                    (slice(half, None), first_line + half),
+                ):
                     yield from self._learn_part(
                         rows[some], begin, row_errors, joined[some], **options
                     )
                 return
             if not row_errors.skip:
                 raise
-            reason = error.message.removeprefix(f"{self.source}, row {first:,}: ")
-            row_errors.add(f"{self.source}, line {first:,}: {reason}")
-            answers = [{**self._head(rows[0], first), "error": reason}]
+            reason = error.message.removeprefix(f"{self.source}, row {first_line:,}: ")
+            row_errors.add(f"{self.source}, line {first_line:,}: {reason}")
+            answers = [{**self._head(rows[0], first_line), "error": reason}]
         else:
             row_errors.count, row_errors.reasons = counted.count, counted.reasons
             proba = options.get("proba", False)
@@ -476,7 +479,7 @@ class Stream:
                 self._before_alarm = (
                     self._before_block if ended else (self.model.twin(), self._last_rows)
                 )
-            lines = enumerate(zip(rows, found, strict=True), first)
+            lines = enumerate(zip(rows, found, strict=True), first_line)
             answers = [{**self._head(row, number), **answer} for number, (row, answer) in lines]
         self.lines += len(rows)
         yield answers
@@ -484,13 +487,13 @@ class Stream:
     def _record(
         self,
         rows: list[Row],
-        first: int,
+        first_line: int,
         row_errors: RowErrors,
         joined: Sequence[bool],
         **options: bool,
     ) -> list[Answers]:
         """Learn rows that fit into the block, all or none; return the earlier predictions."""
-        numbers, n = range(first, first + len(rows)), len(self.rows) + len(rows)
+        numbers, n = range(first_line, first_line + len(rows)), len(self.rows) + len(rows)
         if self.blocks and len(rows) == self._block_length:
             return self._record_block(rows, joined, numbers, row_errors, **options)
         live, parts = self.live, None
@@ -601,7 +604,7 @@ class Stream:
     # Rows without a target
 
     def _predict(
-        self, rows: list[Row], first: int, row_errors: RowErrors, **options: bool
+        self, rows: list[Row], first_line: int, row_errors: RowErrors, **options: bool
     ) -> Iterator[list[Answer]]:
         """Answer rows that have no target."""
         if not rows:
@@ -610,10 +613,10 @@ class Stream:
         follower = self._live_following and self._live_following.now
         answers = Answering(live, follower, self.unlearned).answers(rows, **options)
         for i, row in enumerate(rows):
-            answer = self._head(row, first + i) | answers[i]
+            answer = self._head(row, first_line + i) | answers[i]
             answers[i] = answer
             if "error" in answer:
-                reason = f"{self.source}, line {first + i:,}: {answer['error']}"
+                reason = f"{self.source}, line {first_line + i:,}: {answer['error']}"
                 if not row_errors.skip:
                     yield answers[:i]
                     raise unusable_row(reason)

@@ -212,13 +212,13 @@ class ReadRequest:
         self, tables: Iterable[Any], total: float = np.inf, place: Place | None = None
     ) -> Iterator[Batch]:
         """Yield record batches with the numbers of their rows, of about so many in total."""
-        number = first = self.source.first_row
+        number = first_row = self.source.first_row
         for table in tables:
             for start in range(0, table.num_rows, ROWS_AT_ONCE):
                 piece = table.slice(start, ROWS_AT_ONCE)
                 numbers = np.arange(number + 1, number + 1 + piece.num_rows)
                 number += piece.num_rows
-                done = min(1.0, (number - first) / max(1.0, total))
+                done = min(1.0, (number - first_row) / max(1.0, total))
                 yield Batch(piece, self.source.name, numbers, done, place=place)
 
 
