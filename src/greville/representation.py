@@ -27,7 +27,7 @@ class Described:
     """
 
     def summary(self) -> dict[str, str]:
-        """What was learned, in words: the table that notebooks show. Empty before `fit`.
+        """A table of what was learned, in words, as notebooks show it; empty before `fit`.
 
         It takes next to no time and changes nothing. What is not at hand is left out.
         """

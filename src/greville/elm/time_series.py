@@ -74,7 +74,7 @@ class TimeSeries(ELM):
 
     @solver_is_online
     def learn_one(self, x: Any, y: Any) -> Self:
-        """Learn one series.
+        """Learn one series and its target.
 
         Parameters
         ----------

@@ -86,11 +86,11 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Described, Bas
                 raise ValueError(f"{name}={value!r}: pass {kind.name}.")
 
     def activations(self, X: Any) -> Array:
-        """What `transform` returns, for rows of floats that are already checked."""
+        """The units for rows of floats that are already checked; `transform` checks them first."""
         raise NotImplementedError
 
     def summary(self) -> dict[str, str]:
-        """What was set by `fit`, in words: the table that notebooks show. Empty before `fit`.
+        """A table of what `fit` has set, in words, as notebooks show it; empty before `fit`.
 
         Examples
         --------
@@ -228,7 +228,7 @@ class Layer(Features):
         return X
 
     def activations(self, X: Any, shift: Array | None = None) -> Array:
-        """What `transform` returns for X - shift, for rows of floats that are already checked.
+        """The units for X - shift, whose rows of floats are already checked, as by `transform`.
 
         Parameters
         ----------

@@ -23,7 +23,7 @@ logger = logging.getLogger("greville.serve")
 
 
 class LogPlace(BaseModel):
-    """What stands beside the stream in a snapshot: which log it belongs to, and where it is."""
+    """The place in a log that a snapshot of a stream belongs to."""
 
     log: str = ""  # none yet
     position: int = 0

@@ -416,7 +416,7 @@ class Solver(
         return self._shaped(W[len(W) - self.n_features_in_ :]).T.copy()
 
     def summary(self) -> dict[str, str]:
-        """What was learned, in words: the table that notebooks show. Empty before `fit`.
+        """A table of what was learned, in words, as notebooks show it; empty before `fit`.
 
         It takes next to no time and changes nothing. What is not at hand is left out.
 

@@ -316,7 +316,7 @@ class WeightsState(State):
 
     @classmethod
     def start(cls, shape: Shape, **settings: Any) -> Self:
-        """Weights of zero."""
+        """Return weights of zero."""
         b = shape.backend
         W = b.zeros((shape.n_hidden, shape.n_outputs), shape.dtype)
         return cls(W=W, backend=b, **settings)

@@ -352,7 +352,7 @@ class Sums(Value):
 
     @property
     def rank(self) -> int:
-        """The size of R."""
+        """The number of rows of the root R."""
         return int(self.R.shape[0])
 
     @property

@@ -139,7 +139,7 @@ class Batch:
         return replace(self, na=tuple(na)) if na else self
 
     def shown(self, name: str, row: int) -> str:
-        """A value, for a message."""
+        """Shorten a value for a message."""
         exists = name in self.table.schema.names
         text = repr(self.table.column(name)[row].as_py() if exists else None)
         return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."

@@ -329,7 +329,7 @@ class TableEstimator(Described, BaseEstimator):
         return named
 
     def summary(self) -> dict[str, str]:
-        """What was learned, in words: the table that notebooks show. Empty before `fit`.
+        """A table of what was learned, in words, as notebooks show it; empty before `fit`.
 
         It takes next to no time and changes nothing; see `greville.ELMRegressor.summary`.
         """
@@ -487,7 +487,7 @@ class TableRegressor(RegressorMixin, TableEstimator):
         )
 
     def predict_one(self, row: Mapping[str, Any]) -> float:
-        """The prediction for one row, in microseconds.
+        """The prediction for one row.
 
         Parameters
         ----------
@@ -645,7 +645,7 @@ class TableClassifier(ClassifierMixin, TableEstimator):
         return probabilities
 
     def predict_one(self, row: Mapping[str, Any]) -> Any:
-        """The most likely label of one row, in microseconds.
+        """The most likely label of one row.
 
         Parameters
         ----------

@@ -184,7 +184,7 @@ def were_learned(model: TableModel, batch: Batch) -> bool:
 
 
 class RegressionScore:
-    """Errors of numbers.
+    """Errors of predicted numbers, added up batch by batch.
 
     Examples
     --------
@@ -233,7 +233,7 @@ class RegressionScore:
 
 
 class ClassificationScore:
-    """Errors of labels, and of their probabilities.
+    """Errors of predicted labels and of their probabilities, added up batch by batch.
 
     Examples
     --------

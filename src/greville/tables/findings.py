@@ -120,5 +120,5 @@ def listed_values(texts: list[str]) -> str:
 
 
 def shown_value(text: str) -> str:
-    """A value, for a message."""
+    """Shorten a value for a message."""
     return repr(text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "...")

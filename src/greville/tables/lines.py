@@ -149,7 +149,7 @@ class StreamLines:
         return {name: field or None for name, field in zip(self._names, fields, strict=True)}
 
     def text_of(self, answers: list[dict[str, Any]]) -> str:
-        """Answers as lines."""
+        """The text of answers, a line each."""
         if not self.is_csv:
             return "".join(map(_json_line, answers))
         columns = ["line", "id"] if any("id" in answer for answer in answers) else ["line"]

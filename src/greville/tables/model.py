@@ -296,7 +296,7 @@ class TableModel:
     # Learning
 
     def prepare(self, table: Any) -> Self:
-        """Look at rows that will be learned, before the first is; learn none.
+        """Decide columns and units from rows that will be learned; learn none.
 
         What the columns are, and in which units they are learned, then comes from 4096 rows taken
         at random from all of these, always the same ones, and not from the first. If there are no
@@ -348,7 +348,7 @@ class TableModel:
         return self
 
     def settle(self, row_errors: RowErrors | None = None) -> Self:
-        """Look at all of the first rows, and learn them, if that is still to be done."""
+        """Decide columns and units from the first rows and learn these, unless that is done."""
         if self.stale:
             with self._replacement() as new:
                 new._settle(row_errors or RowErrors())
@@ -712,7 +712,7 @@ class TableModel:
     # Rows as dicts
 
     def learn_one(self, row: Row) -> Self:
-        """Learn one row: in microseconds with the extra `fast`.
+        """Learn one row, without the checks of whole tables.
 
         What the columns are is learned afresh from the first 1, 2, 4, ... rows, and when one does
         not fit.
@@ -788,7 +788,7 @@ class TableModel:
         return self.estimator.classes_[[int(probabilities.argmax())]], probabilities[None]
 
     def predict_one(self, row: Row) -> Any:
-        """The prediction for one row, in microseconds.
+        """The prediction for one row.
 
         Parameters
         ----------

@@ -293,7 +293,7 @@ class Stream:
         proba: bool = False,
         together: bool = False,
     ) -> list[Answer]:
-        """An answer for each row.
+        """Answer each row, then learn it if it has a target.
 
         Parameters
         ----------

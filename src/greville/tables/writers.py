@@ -35,7 +35,7 @@ class TableWriter:
         self._file: Any = None
 
     def write(self, batch: Any, delimiter: str | None = None, decimal: str = ".") -> None:
-        """Write some rows."""
+        """Write rows to the end of the file."""
         if self._format == "jsonl":
             self._stream.write(_json_lines(batch))
             return
