@@ -159,7 +159,7 @@ def test_delimiters_that_cannot_be(delimiter):
     [
         (["--epsilon", "-1"], "--epsilon -1: it must be"),
         (["--features", "nose"], "Pass other names as --features."),
-        (["--target", "id"], "write numbers with a point, or pass --task classification."),
+        (["--target", "id"], "or pass --task classification."),
         (["--encoding", "utf8"], "it is not in UTF-8; pass its encoding, for instance --encoding"),
     ],
 )

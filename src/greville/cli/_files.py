@@ -102,8 +102,6 @@ def read_table_model(path: Path, *, replaced: bool = False) -> tuple[Any, dict[s
     from ..persistence import open_file
     from ..tables import Stream, TableModel
 
-    if not path.exists():
-        raise UserError(f"{path}: there is no such file.")
     file = open_file(path)
     model, extra = file.model, file.extra or {}
     if isinstance(model, Stream):

@@ -209,8 +209,6 @@ def export(
     from ..persistence import load
 
     check_writable(output)
-    if not model.exists():
-        raise UserError(f"{model}: there is no such file.")
     kind = _EXPORTED.get(output.suffix.lower())
     if kind is None:
         raise UserError(f"{output}: end its name in {', '.join(_EXPORTED)}.")

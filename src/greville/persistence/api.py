@@ -283,6 +283,8 @@ def _naming(path: Path, what: str) -> Iterator[None]:
         advice = "" if what == _WRITTEN or ";" in str(error) else "; take another copy of the file"
         raise ModelFileError(f"{os.fspath(path)} {what}: {error}{advice}.") from None
     except OSError as error:
+        if what == _LOADED and isinstance(error, FileNotFoundError):
+            raise ModelFileError(f"{os.fspath(path)}: there is no such file.") from error
         why = error.strerror or str(error)
         raise ModelFileError(
             f"{os.fspath(path)} {what}: {why}; check that the folder exists, that "
