@@ -67,9 +67,11 @@ def test_places_where_no_file_can_be(tmp_path):
     ):
         with pytest.raises(ModelFileError, match=message):
             greville.save(Opium(), path)
-    for path in (tmp_path, tmp_path / "none", tmp_path / "pipe", tmp_path / "loop"):
+    for path in (tmp_path, tmp_path / "pipe", tmp_path / "loop"):
         with pytest.raises(ModelFileError, match="cannot be loaded"):
             greville.load(path)
+    with pytest.raises(ModelFileError, match="none: there is no such file"):
+        greville.load(tmp_path / "none")
     assert sorted(os.listdir(tmp_path)) == ["loop", "pipe"]
 
 
