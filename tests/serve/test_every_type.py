@@ -11,7 +11,7 @@ import pytest
 import greville
 from greville.tables import TableModel
 
-from .test_learning import greville_table
+from .test_learning_service import greville_table
 
 pytestmark = pytest.mark.full
 

@@ -16,7 +16,7 @@ from ..lengths import at_length
 from .conftest import free_port, until
 from .rows import NEW, inputs, offline, rows
 from .test_kill import Client
-from .test_learning import Served
+from .test_learning_service import Served
 
 PROBE = [inputs(row) for row in rows(50, seed=9)]
 

@@ -9,10 +9,10 @@ import pytest
 import greville
 from greville.serve import Limits, Log, log_path
 from greville.serve.bodies import RequestError, read_body
-from greville.serve.learning import id_text
+from greville.serve.learning_service import id_text
 
 from ..lengths import at_length
-from .test_learning import Served
+from .test_learning_service import Served
 
 PROBE = [{"a": 0.5, "b": -1.0, "c": "Oslo"}, {"b": -1.5, "c": "Bonn"}]
 ODD = [1, True, "1,5", "2020-01-01", "nan", "", None, "x", 2**64, -1e99, 5e-324, "\u2028", [1.0]]

@@ -75,15 +75,13 @@ class ClusterTable:
         size = int(np.clip(total / (_PARTS_PER_THREAD * threads), _LEAST_PART, _LARGEST_PART))
         parts = tables.split(self.sources, size)
         counts = [self._rows[p.name] if p.n_rows is None else p.n_rows for p in parts]
-        first_numbers = [0, *accumulate(counts[:-1])]
+        begins = [0, *accumulate(counts[:-1])]
         topic, skip = f"greville-{uuid.uuid4().hex}", tables.RowErrors(skip=self.skip)
         shared = dask.delayed((model.accumulator(), skip), pure=False, traverse=False)
         task = dask.delayed(_learn_part, pure=False)
 
         def step(before: Any, i: int) -> Any:
-            return task(
-                shared, before, parts[i], self.reading, first_numbers[i], self.holdout, topic
-            )
+            return task(shared, before, parts[i], self.reading, begins[i], self.holdout, topic)
 
         self.client.subscribe_topic(topic, lambda event: report(event[1]))
         try:

@@ -254,8 +254,8 @@ def _answered(X: Any, shared: Any, like: Any, method: str, part: int | None, opt
 
 def _compare(labels: bool, predicted: Any, y: Any, weight: Any = None) -> Any:
     """Return a block's weight, mean and variance of targets, and loss; None for zero weight."""
-    predicted_array, true = np.asarray(predicted), np.asarray(y)
-    check_length("y", len(true), len(predicted_array))
+    answers, true = np.asarray(predicted), np.asarray(y)
+    check_length("y", len(true), len(answers))
     w: Any = np.ones(len(true))
     if weight is not None and len(true):
         w = check_weights(np.asarray(weight), len(true), np.float64)
@@ -263,10 +263,10 @@ def _compare(labels: bool, predicted: Any, y: Any, weight: Any = None) -> Any:
         return None
     with naming("y"):
         if labels:
-            right = accuracy_score(true, predicted_array, sample_weight=w)
+            right = accuracy_score(true, answers, sample_weight=w)
             return w.sum(), np.zeros(1), np.ones(1), np.array([1 - right])
         true = true.reshape(len(true), -1)
-        lost = mean_squared_error(true, predicted_array, sample_weight=w, multioutput="raw_values")
+        lost = mean_squared_error(true, answers, sample_weight=w, multioutput="raw_values")
     mean = np.average(true, 0, w)
     return w.sum(), mean, np.average((true - mean) ** 2, 0, w), lost
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .application import listen, load_kernels, run
-from .learning import LearningService
+from .learning_service import LearningService
 from .log import Log, LogError
 from .opening import log_path, open_earlier, open_learning, open_reader
 from .parameters import Limits, ServeError, ServeOptions, ServerAddress

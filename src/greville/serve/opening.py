@@ -12,7 +12,7 @@ from pathlib import Path
 from ..monitor import DriftMonitor
 from ..persistence import open_file, save
 from ..tables import Stream
-from .learning import LearningService
+from .learning_service import LearningService
 from .log import Log, LogError
 from .parameters import ServeError, ServeOptions
 from .service import LogPlace, Service, Snapshot

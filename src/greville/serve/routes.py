@@ -22,7 +22,7 @@ from .. import __version__
 from ..persistence import ModelFileError
 from ..tables import Answering, model_bytes, model_summary
 from .bodies import JSON, NDJSON, RequestError, receive_body, unusable
-from .learning import LearningService, Work, id_text
+from .learning_service import LearningService, Work, id_text
 from .log import Log, LogError, Row
 from .service import Service
 

@@ -23,10 +23,10 @@ from greville.serve import (
     log_path,
     open_learning,
 )
-from greville.serve import learning as learning_module
+from greville.serve import learning_service
 from greville.serve.board import Board
 from greville.serve.bodies import RequestError
-from greville.serve.learning import Work
+from greville.serve.learning_service import Work
 from greville.tables import RowErrors, Stream, TableModel
 
 from .rows import SETTINGS, inputs, offline, rows, same_model
@@ -279,7 +279,7 @@ def test_a_snapshot_that_fails_is_not_tried_at_once(tmp_path, monkeypatch, caplo
         raise OSError(28, "No space left on device")
 
     with Served(path, every=10) as served:
-        monkeypatch.setattr(learning_module, "save", full)
+        monkeypatch.setattr(learning_service, "save", full)
         for k in range(10):
             served.learn(rows(20, k))
         assert served.service.snapshot_failed
