@@ -20,10 +20,10 @@ from greville.serve import (
     LogError,
     ServeError,
     ServeOptions,
+    learning_service,
     log_path,
     open_learning,
 )
-from greville.serve import learning_service
 from greville.serve.board import Board
 from greville.serve.bodies import RequestError
 from greville.serve.learning_service import Work
