@@ -71,7 +71,7 @@ class LagLayer(SequenceLayer):
         )
         self.n_hidden_ = size
 
-    def _rest(self) -> Array:
+    def _initial_state(self) -> Array:
         return np.zeros(((int(self.lags) - 1) * int(self.stride), self.n_features_in_))
 
     def _follow(self, X: Array, state: Array) -> tuple[Array, Array]:

@@ -110,7 +110,7 @@ class ReservoirLayer(SequenceLayer):
         if radius > 0:
             self.strengths_ *= self.spectral_radius / radius
 
-    def _rest(self) -> Array:
+    def _initial_state(self) -> Array:
         return np.zeros(self.n_hidden_)
 
     def _follow(self, X: Array, state: Array) -> tuple[Array, Array]:

@@ -19,7 +19,7 @@ class SequenceLayer(Features):
 
     `transform` begins at rest, with nothing before the first row. `advance` goes on where it ended
     the last time: called with pieces of a sequence, it returns what one call with all of it would.
-    A subclass provides `_set_weights`, `_rest` and `_follow`.
+    A subclass provides `_set_weights`, `_initial_state` and `_follow`.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class SequenceLayer(Features):
             self.check_parameters()
             X = check_rows(self, X, "X", reset=True, dtype=FLOATS)
             self._set_weights(X.shape[1])
-            self.state_ = self._rest()
+            self.state_ = self._initial_state()
         return self
 
     def transform(self, X: Any) -> Array:
@@ -68,7 +68,7 @@ class SequenceLayer(Features):
         return self.activations(X).astype(X.dtype, copy=False)
 
     def activations(self, X: Any) -> Array:
-        return self._follow(X.astype(np.float64), self._rest())[0]
+        return self._follow(X.astype(np.float64), self._initial_state())[0]
 
     def advance(self, X: Any) -> Array:
         """The units at each of the next rows, after all that `advance` has seen so far.
@@ -89,7 +89,7 @@ class SequenceLayer(Features):
     def reset(self) -> Self:
         """Have `advance` begin at rest again."""
         check_is_fitted(self)
-        self.state_ = self._rest()
+        self.state_ = self._initial_state()
         return self
 
     @abstractmethod
@@ -97,7 +97,7 @@ class SequenceLayer(Features):
         """Set `n_hidden_` and the weights."""
 
     @abstractmethod
-    def _rest(self) -> Array:
+    def _initial_state(self) -> Array:
         """The state before any row."""
 
     @abstractmethod
@@ -110,4 +110,5 @@ class SequenceLayer(Features):
         return checked
 
     def _check_stored(self) -> None:
-        require(self.state_.shape == self._rest().shape, "the state does not fit the layer")
+        fits = self.state_.shape == self._initial_state().shape
+        require(fits, "the state does not fit the layer")
