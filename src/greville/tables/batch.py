@@ -175,7 +175,27 @@ class Batch:
 class RowErrors:
     """Rows that cannot be used: stop at the first, or skip and count them.
 
-    `findings` is what readers had to say about the sources of these rows.
+    Parameters
+    ----------
+    skip : bool, default=False
+        Whether to go on without such rows.
+
+    Attributes
+    ----------
+    count : int
+        How many there were.
+    reasons : list of str
+        Why the first few of them cannot be used.
+    findings : list of Finding
+        What readers had to say about the sources of these rows.
+
+    Examples
+    --------
+    >>> from greville.tables import RowErrors, Stream
+    >>> stream, row_errors = Stream("y"), RowErrors(skip=True)
+    >>> _ = stream.answer([{"x": 1.0, "y": 2.0}, "it is not JSON"], row_errors=row_errors)
+    >>> row_errors.count, row_errors.reasons
+    (1, ['standard input, line 2: it is not JSON'])
     """
 
     skip: bool = False
