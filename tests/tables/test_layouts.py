@@ -12,6 +12,7 @@ from greville.tables import Reading, RowErrors
 from greville.tables.readers import reading, source
 
 from ..houses import rows_of, shown_numbers
+from ..lengths import at_length
 from ..runner import refused, run
 
 
@@ -78,10 +79,9 @@ def fields_by_hand(text):
     return rows
 
 
-@pytest.mark.full
 def test_lines_of_any_table(here, monkeypatch):
     pieces = ["a", '"x, y"', '"two\nlines"', '"q""q"', '5" p', '""', "", '"cr\r\nlf"', '"\n\n"']
-    for seed in range(60):
+    for seed in range(at_length(20, 200)):
         chance = random.Random(seed)
         end = chance.choice(["\n", "\r\n", "\r"])
         sizes = [chance.choice([0, 2, 3, 3, 3, 3, 4]) for _ in range(25)]

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import random
 import sys
 from pathlib import Path
 
@@ -25,7 +24,7 @@ from greville.tables import (
     read,
 )
 from greville.tables.lines import StreamLines
-from greville.tables.readers import relation, source
+from greville.tables.readers import relation
 
 from .. import children
 from ..houses import csv_bytes, houses, jsonl, number_rows, rows_of, shown_numbers
@@ -226,41 +225,6 @@ def test_signs_do_not_decide_the_encoding(tmp_path, encoding, city):
     (tmp_path / "x.csv").write_text("\n".join(["ort;preis", *lines]), encoding=encoding)
     (batch,) = rows_of(tmp_path / "x.csv")
     assert set(batch.table.column("ort").to_pylist()) == {city}
-
-
-def test_quotes_and_lines_in_fields(tmp_path):
-    (tmp_path / "x.csv").write_text('a,b\n"one, and\ntwo",1\n"say ""so""",2\n')
-    (batch,) = rows_of(tmp_path / "x.csv")
-    assert batch.table.column("a").to_pylist() == ["one, and\ntwo", 'say "so"']
-
-
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_rows_of_csv_end_where_they_should(end, here, monkeypatch):
-    fields = ["plain", '"a, b"', '"two\nlines"', '"he said ""yes"""', '5" pipe', '""', "", "é"]
-    rng = random.Random(0)
-    rows = [[rng.choice(fields) for _ in range(3)] for _ in range(400)]
-    text = end.join(",".join(row) for row in [["x", "y", '"z\n1"'], *rows]) + end
-    Path("t.csv").write_bytes(text.encode())
-
-    def value(field):
-        quoted = field.startswith('"')
-        return (field[1:-1].replace('""', '"') if quoted else field) or None
-
-    want = [[value(field) for field in row] for row in rows]
-    numbers = np.cumsum([3, *("".join(row).count("\n") + 1 for row in rows[:-1])]).tolist()
-    for block in (97, 1000, 1 << 22):
-        monkeypatch.setattr(source, "BLOCK", block)
-        found = list(read(find_sources(["t.csv"]), Reading(), RowErrors()))
-        assert found[0].table.schema.names == ["x", "y", "z\n1"]
-        got = [list(row.values()) for batch in found for row in batch.table.to_pylist()]
-        assert got == want
-        assert [number for batch in found for number in shown_numbers(batch)] == numbers
-
-
-def test_no_header(tmp_path):
-    (tmp_path / "x.csv").write_text("1,2\n3,4\n")
-    (batch,) = rows_of(tmp_path / "x.csv", Reading(header=False))
-    assert batch.table.to_pydict() == {"0": ["1", "3"], "1": ["2", "4"]}
 
 
 def test_json_lines_one_of_which_is_none(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Tables in files: a module for each format, and the one registry of formats.
+"""Tables in files: a module for each format, and one list of formats.
 
-A new format is a module with a function that reads it, and one call of `registry.register`.
+A new format is a module with a function `read`, and a line in `formats`.
 """
