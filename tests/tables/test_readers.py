@@ -288,6 +288,18 @@ def test_nan_of_python_in_json(tmp_path):
     assert batch.table.to_pydict() == {"a": [None, 2.5], "b": ["NaN", ""], "c": [1, 2]}
 
 
+def test_kinds_of_json_that_differ_between_pieces(tmp_path, monkeypatch):
+    values = [1, -2, 0.5, None, "a", True, [1], [-0.5], ["u"], {"b": 1}, {"c": -1.5}]
+    pairs = {f"{i} {j}": (a, b) for i, a in enumerate(values) for j, b in enumerate(values)}
+    rows = [{name: pair[i // 2] for name, pair in pairs.items()} for i in range(4)]
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (want,) = rows_of(tmp_path / "x.jsonl")
+    monkeypatch.setattr(relation, "ROWS_AT_ONCE", 2)
+    found = pa.Table.from_batches([batch.table for batch in rows_of(tmp_path / "x.jsonl")])
+    assert set(found.schema) == set(want.table.schema)
+    assert found.to_pydict() == want.table.to_pydict()
+
+
 def test_optional_fields_of_json(tmp_path, monkeypatch):
     monkeypatch.setattr(relation, "ROWS_AT_ONCE", 1000)
     rows = [{"x": float(i), "y": 2.0 * i} | ({"z": 1.0} if i < 5 else {}) for i in range(5000)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,8 @@ _USABLE = "CASE WHEN json_valid(line) THEN json_type(line) = 'OBJECT' ELSE false
 _CASTS = {"UBIGINT": "UBIGINT", "BIGINT": "BIGINT", "DOUBLE": "DOUBLE", "BOOLEAN": "BOOLEAN"}
 _CASTS = {name: f"TRY_CAST({{}} AS {kind})" for name, kind in _CASTS.items()}
 _CASTS["DOUBLE"] = f"nullif({_CASTS['DOUBLE']}, 'NaN'::DOUBLE)"  # which Python writes
-_LISTS = dict.fromkeys(("UBIGINT", "BIGINT", "DOUBLE"), "TRY_CAST({} AS DOUBLE[])")
+_NUMBERS = ("UBIGINT", "BIGINT", "HUGEINT", "DOUBLE")
+_LISTS = dict.fromkeys(_NUMBERS, "TRY_CAST({} AS DOUBLE[])")
 _LISTS |= dict.fromkeys(("VARCHAR", "NULL"), "from_json({}::JSON, '[\"VARCHAR\"]')")
 
 
@@ -70,9 +72,7 @@ def read(request: ReadRequest) -> Iterator[Batch]:
 
 
 def _batches(request: ReadRequest, database: Any, rows: str, place: Place) -> Iterator[Batch]:
-    objects = f"json_group_structure(CASE WHEN {_USABLE} THEN line::JSON END)"
-    ((n_objects, total),) = database.sql(f"SELECT {objects}, count(*) FROM ({rows})").fetchall()
-    structure = json.loads(n_objects or "{}")
+    structure, total = _structure(database, rows)
     leaves = _leaves(structure) if isinstance(structure, dict) else {}  # none if no line is usable
     check_column_names(request.source.name, [".".join(path) for path in leaves])
     if request.columns is not None:
@@ -107,6 +107,37 @@ def _batches(request: ReadRequest, database: Any, rows: str, place: Place) -> It
                 place=place,
             )
             skipped = []
+
+
+def _structure(database: Any, rows: str) -> tuple[Any, int]:
+    """Find the kinds of all fields, as DuckDB names them, and the number of rows.
+
+    DuckDB would keep something of every row, and so it is asked about some rows at a time.
+    """
+    structure, total = "NULL", 0
+    query = f"SELECT json_group_structure(CASE WHEN {_USABLE} THEN line::JSON END) FROM piece"
+    with closing(database.cursor()) as cursor:
+        for table in record_batches(database.sql(f"SELECT line FROM ({rows})")):
+            cursor.register("piece", table)
+            ((found,),) = cursor.sql(query).fetchall()
+            structure = _joint(structure, json.loads(found or '"NULL"'))
+            total += table.num_rows
+    return structure, total
+
+
+def _joint(one: Any, other: Any) -> Any:
+    """The kind of values of two kinds."""
+    if other in (one, "NULL"):
+        return one
+    if one == "NULL":
+        return other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one | {name: _joint(one.get(name, "NULL"), kind) for name, kind in other.items()}
+    if isinstance(one, list) and isinstance(other, list):
+        return [_joint(one[0], other[0])]
+    if one in _NUMBERS and other in _NUMBERS:
+        return "DOUBLE" if "DOUBLE" in (one, other) else "HUGEINT"
+    return "JSON"
 
 
 def _leaves(structure: Any, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
