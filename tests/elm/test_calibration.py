@@ -17,7 +17,6 @@ from greville.elm.calibration import (
     rows_of_fit,
     rows_until_bound,
     window_at,
-    windows_within,
 )
 
 from ..oracles import nearest_probabilities
@@ -195,9 +194,6 @@ def test_windows():
     for n in range(0, 5000, 37):
         following = next(k for k in range(n + 1, 10_000) if window_at(k) != window_at(n))
         assert rows_until_bound(n) == following - n
-    assert windows_within(0, 5000)[-2:] == [slice(2048, 2304), slice(4096, 4352)]
-    assert windows_within(4100, 10) == [slice(0, 10)]
-    assert windows_within(10, 20) == []
     assert len(rows_of_fit(100)) == 100
     assert len(rows_of_fit(10**7)) == 1024
 

@@ -115,19 +115,6 @@ def rows_until_bound(n_seen: int) -> int:
     return (_FIRST_WINDOW << (n_seen // _FIRST_WINDOW).bit_length()) - n_seen
 
 
-def windows_within(n_seen: int, n: int) -> list[slice]:
-    """Return the slices of the n rows after `n_seen` that are in calibration windows."""
-    windows, start, end = [], n_seen, n_seen + n
-    while start < end:
-        window = window_at(start)
-        if window is None:
-            start += rows_until_bound(start)
-            continue
-        windows.append(slice(max(window[0], n_seen) - n_seen, min(window[1], end) - n_seen))
-        start = window[1]
-    return windows
-
-
 def rows_of_fit(n: int) -> Array:
     """Choose the rows of a `fit` whose leave-one-out scores calibrate: at equal distances."""
     n_used = min(n, _ROWS_OF_FIT)

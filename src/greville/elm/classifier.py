@@ -330,35 +330,20 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         check_length("y", len(y), X.shape[0])
         if several:
             targets = IndicatorTargets(y.shape[1], dtype) if before is None else before
-            self._check_alone(classes)
+            for name, value in (("classes", classes), ("class_weight", self.class_weight)):
+                if value is not None:
+                    raise ValueError(
+                        f"{name}={value!r}: y has several labels for each row, for which this has "
+                        "no meaning; leave it out."
+                    )
             return Examples(X, y, weight), targets.with_classes(np.arange(y.shape[1]))
         labels = None if self._fitted is not None and reset else self._with_labels(classes)
         merged = merged_classes(labels, y, "y")
         if before is None:
-            weights = self._weights(merged, y, weight, whole=whole)
+            weights = weights_of_classes(self.class_weight, merged, y, weight, whole=whole)
             before = ClassTargets(merged, dtype, *weights)
         targets = before.with_classes(merged)
         return Examples(X, y, targets.weighted(y, weight)), targets
-
-    def _check_alone(self, classes: Any) -> None:
-        """Raise a ValueError for arguments that have no meaning where rows have several labels."""
-        for name, value in (("classes", classes), ("class_weight", self.class_weight)):
-            if value is not None:
-                raise ValueError(
-                    f"{name}={value!r}: y has several labels for each row, for which this has no "
-                    "meaning; leave it out."
-                )
-
-    def _weights(
-        self, classes: Array, y: Array, weight: Array | None, *, whole: bool
-    ) -> tuple[Array | None, Array | None]:
-        """Return the labels whose rows have a weight other than one, and these weights."""
-        if not whole and isinstance(self.class_weight, str):
-            raise ValueError(
-                f"class_weight={self.class_weight!r}: how frequent labels are is not known of a "
-                "stream; call fit, or prepare with some rows first, or pass a dict."
-            )
-        return weights_of_classes(self.class_weight, classes, y, weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -16,7 +15,7 @@ from ..fields import Fields, instance_of, nothing, require, require_finite, stor
 from ..layers import SpanLayer
 from ..progress import Tell
 from ..solvers import Rows, Solver, State, block_length, device_check, takes_memory_to_read
-from .calibration import Calibration, windows_within
+from .calibration import Calibration, rows_until_bound, window_at
 from .examples import Examples
 from .hidden import HiddenMap
 from .targets import Targets
@@ -187,20 +186,23 @@ class Fitted(NamedTuple):
 
         If all are predicted, they are also cut where the first rows are measured.
         """
-        windows, cuts = self.windows(n), {0, n}
-        for window in windows:
-            cuts |= {window.start, window.stop}
-        if predict and self.warmup is not None:
-            bounds = (1 << k for k in range(WARMUP_ROWS.bit_length()))
-            cuts |= {k - self.warmup.n for k in bounds if 0 < k - self.warmup.n < n}
-        for start, stop in pairwise(sorted(cuts)):
-            yield slice(start, stop), predict or any(w.start <= start < w.stop for w in windows)
+        start = 0
+        while start < n:
+            n_seen, stop = self.solver.n_seen + start, n
+            calibrates = self.calibrates_within(n_seen, 1)
+            if self.calibrates_within(n_seen, n - start):
+                stop = min(stop, start + rows_until_bound(n_seen))
+            if predict and self.warmup is not None and self.warmup.n + start < WARMUP_ROWS:
+                n_kept = self.warmup.n + start
+                stop = min(stop, start + (1 << n_kept.bit_length()) - n_kept)
+            yield slice(start, stop), predict or calibrates
+            start = stop
 
-    def windows(self, n: int) -> list[slice]:
-        """Return the slices of the next n rows that calibrate probabilities."""
+    def calibrates_within(self, n_seen: int, n: int) -> bool:
+        """Whether some of the n rows after `n_seen` calibrate probabilities."""
         if self.calibration is None or place_of(self.solver.shape.backend) is not None:
-            return []
-        return windows_within(self.solver.n_seen, n)
+            return False
+        return window_at(n_seen) is not None or rows_until_bound(n_seen) < n
 
     # Steps that several methods of an estimator take
 
@@ -234,7 +236,7 @@ class Fitted(NamedTuple):
 
     def calibrated_by(self, scores: Array, part: Examples, unknown: Array | None) -> Fitted:
         """Return the model calibrated by the scores of rows it is about to learn, in a window."""
-        if self.calibration is None or not self.windows(1):
+        if self.calibration is None or not self.calibrates_within(self.n_seen, 1):
             return self
         scores = scores if unknown is None else np.where(unknown, -np.inf, scores)
         losses = self.targets.log_losses(scores, part.y, part.weight)

@@ -276,7 +276,7 @@ def has_several_labels(y: Any) -> bool:
 
 
 def weights_of_classes(
-    class_weight: Any, classes: Array, y: Array, weight: Array | None
+    class_weight: Any, classes: Array, y: Array, weight: Array | None, *, whole: bool
 ) -> tuple[Array | None, Array | None]:
     """Return the sorted labels with a weight other than one, and the weights; None for none.
 
@@ -287,9 +287,16 @@ def weights_of_classes(
         The labels of all rows, and of each.
     weight : ndarray, optional
         The weights of the rows.
+    whole : bool
+        Whether these are all rows, so that labels are as frequent as in these.
     """
     if class_weight is None:
         return None, None
+    if isinstance(class_weight, str) and not whole:
+        raise ValueError(
+            f"class_weight={class_weight!r}: how frequent labels are is not known of a stream; "
+            "call fit, or prepare with some rows first, or pass a dict."
+        )
     if isinstance(class_weight, str) and class_weight == "balanced":
         count = np.bincount(index_of(classes, y), weight, minlength=len(classes))
         factors = np.ones(len(classes))
