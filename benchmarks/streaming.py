@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from greville.tables import TableModel
+from greville.tables import Stream, TableModel
 
 INPUTS, UNITS, LONG, SHORT = 10, 100, 110_000, 10_000
 
@@ -52,6 +52,7 @@ def run(repeats: int = 3) -> dict[str, Any]:
         "lines_per_second": rates["with targets"],
         "lines_per_second_without_targets": rates["without"],
         "microseconds_a_row": _single_rows(rows, learned),
+        "default_stream": _default_stream(learned[:SHORT]),
     }
 
 
@@ -68,6 +69,30 @@ def _single_rows(rows: list[dict[str, Any]], learned: list[dict[str, Any]]) -> d
             act(row)
         found[name] = 1e6 * (time.perf_counter() - start) / len(some)
         print(f"    TableModel.{name}: {found[name]:.0f} µs a row")
+    return found
+
+
+def _default_stream(learned: list[dict[str, Any]]) -> dict[str, list[float]]:
+    """Time rows that the default stream predicts and then learns, numbers and classes.
+
+    Of each: processor time in microseconds a row after the first half, and of the slowest call in
+    milliseconds.
+    """
+    found = {}
+    for name in ("numbers", "classes"):
+        for _ in range(2):  # the first loads kernels
+            stream, calls = Stream("y", blocks=False), list[float]()
+            for row in learned:
+                target = row["y"] if name == "numbers" else ["low", "high"][row["y"] > 0]
+                start = time.process_time()
+                if stream.n_rows:
+                    stream.predict_one(row)
+                middle = time.process_time()
+                stream.learn_one({**row, "y": target})
+                calls += [middle - start, time.process_time() - middle]
+        half = calls[len(calls) // 2 :]
+        found[name] = [2e6 * float(np.mean(half)), 1e3 * max(calls)]
+        print(f"    Stream, {name}: {found[name][0]:.0f} µs a row, {found[name][1]:.0f} ms at most")
     return found
 
 

@@ -89,9 +89,9 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
     better, as with smooth functions without noise and with images, a `RandomLayer` with a bias. Of
     more than about 200,000 rows fewer units are learned, those that explain the rows looked at
     best: a million rows take a minute or two. A stream has a `TableLayer` of 200 units, or four for
-    each input; from 256 rows on they are those of twelve times as many that explain up to 512 of its
-    first rows best. A `TableLayer` is fitted to the means and ranges of the rows: models that are
-    to be merged are made by copies of one that was prepared.
+    each input; from 256 rows on they are those of twelve times as many that explain its first rows
+    best, of at most 512. A `TableLayer` is fitted to the means and ranges of the rows: models that
+    are to be merged are made by copies of one that was prepared.
 
     With the default solver nothing has to be tuned: epsilon is chosen by its evidence, again and
     again as rows come, and `epsilon_` says what it is. A layer of your own, such as the paper's

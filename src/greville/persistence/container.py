@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-FORMAT = 6
+FORMAT = 5
 
 # The document is small: it has names and settings; rows are tensors.
 MAX_HEADER = 1 << 24
