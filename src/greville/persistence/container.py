@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-FORMAT = 5
+FORMAT = 6
 
 # The document is small: it has names and settings; rows are tensors.
 MAX_HEADER = 1 << 24
