@@ -40,6 +40,11 @@ class Features(NamedTuple):
     smoothed: Array  # on the curve, its forecasts, (n, n_steps)
     states: Array  # what the layer makes of the series; empty without one
 
+    @property
+    def latest(self) -> Array:
+        """The latest sample on the curve, in a column."""
+        return self.bent[:, :1]
+
     def from_time(self, k: int) -> Features:
         return Features(*(part[k:] for part in self))
 
@@ -120,16 +125,8 @@ class FeatureBuilder:
         return 3 if self._season is None else 5
 
     @property
-    def has_curve(self) -> bool:
-        return self._curve is not None
-
-    @property
     def has_season(self) -> bool:
         return self._season is not None
-
-    @property
-    def has_layer(self) -> bool:
-        return self._layer is not None
 
     def nothing(self, n: int) -> Features:
         """Features of n times before the first sample."""

@@ -16,7 +16,7 @@ from ._arguments import as_columns, network_solvers
 from ._curve import Curve
 from ._features import FeatureBuilder
 from ._layer_states import LayerStates, check_layer
-from ._predictors import Models, Predictions, Predictors
+from ._predictors import Model, Predictions, Predictors
 from ._result import Forecast
 from ._season import LOOKS, RECENT_LAGS, choose_lags, find_season
 from ._steps import StepErrors
@@ -226,10 +226,19 @@ class Forecaster:
                 f"solver={self.solver!r}: it does not learn online; pass 'opium', 'light', "
                 "'dynamic', 'greville' or such an object."
             )
-        linear, bent, seasonal, errors, states = (
-            Opium(epsilon="auto", intercept=True) for _ in range(5)
-        )
-        models = Models(linear, bent, seasonal, errors, networks, raw, states)
+
+        def linear(inputs: str, complexity: tuple[int, int], before: str | None = None) -> Model:
+            return Model(Opium(epsilon="auto", intercept=True), inputs, complexity, before)
+
+        models = [
+            linear("relative", (0, 0)),
+            *([] if curve is None else [linear("bent", (0, 0), "latest")]),
+            *([linear("seasonal", (0, 1), "last_season")] if self.season_ else []),
+            linear("errors", (0, 2), "smoothed"),
+            *(Model(each, "centred", (k, k)) for k, each in enumerate(networks, 1)),
+            Model(raw, "raw", (2, 2)),
+            *([] if layer is None else [linear("states", (2, 2))]),
+        ]
         return Predictors(features, models, self.horizon, self.interval)
 
     def _network(self, hidden: Any, solver: Any) -> ELMRegressor:

@@ -71,16 +71,13 @@ class _Changes(NamedTuple):
         return _Changes(*map(np.concatenate, zip(self, more, strict=True)))
 
 
-class Models(NamedTuple):
-    """Online models of a series, each with an output for every step."""
+class Model(NamedTuple):
+    """An online model of a series, with an output for every step."""
 
-    linear: Any  # from the lags
-    bent: Any  # from the lags on the curve, if there is one
-    seasonal: Any  # from differences from the last season, if there is one, on the curve
-    errors: Any  # of smoothing, on the curve
-    networks: Sequence[Any]  # from the lags, relative to each other and to the level
-    raw: Any  # a network, from the lags as they are
-    states: Any  # linear, from what the layer makes of the series, if there is one
+    model: Any
+    inputs: str  # the part of the features that it learns from
+    complexity: tuple[int, int]  # for one step ahead, and for later ones
+    before: str | None = None  # on the curve: the part whose differences it predicts
 
 
 class Predictors:
@@ -93,21 +90,18 @@ class Predictors:
     Parameters
     ----------
     features : FeatureBuilder
-    models : Models
+    models : sequence of Model
+        The first is linear in the lags.
     horizon : int
     interval : float
     """
 
     def __init__(
-        self, features: FeatureBuilder, models: Models, horizon: int, interval: float
+        self, features: FeatureBuilder, models: Sequence[Model], horizon: int, interval: float
     ) -> None:
         self._features, self._horizon = features, horizon
-        self._linear = Learner(models.linear, horizon)
-        self._bent = Learner(models.bent, horizon) if features.has_curve else None
-        self._seasonal = Learner(models.seasonal, horizon) if features.has_season else None
-        self._errors, self._raw = (Learner(each, horizon) for each in (models.errors, models.raw))
-        self._states = Learner(models.states, horizon) if features.has_layer else None
-        self._networks = [Learner(model, horizon) for model in models.networks]
+        self._models = models
+        self._learners = [Learner(each.model, horizon) for each in models]
         self._trust = [
             Trust.start(-np.log(_PRIOR_RATIO) * self._complexity(step))
             for step in range(1, horizon + 1)
@@ -133,18 +127,11 @@ class Predictors:
         season = self._features.has_season
         naive = [-1 if later else 0] * (2 if season else 1)
         rules = [*naive, *([0] if season else []), _MEDIAN, 0]
-        linear = [0, *([0] if self._features.has_curve else [])]
-        linear += [1 if later else 0] if season else []
-        errors = [2 if later else 0]
-        last = [2, *([2] if self._features.has_layer else [])]
-        return np.array([*rules, *linear, *errors, *range(1, len(self._networks) + 1), *last])
+        return np.array([*rules, *(each.complexity[later] for each in self._models)])
 
     def stateful_parts(self) -> list[Any]:
         """The objects whose attributes are replaced while they learn."""
-        learners = [self._linear, self._errors, self._raw, *self._networks]
-        some = (self._bent, self._seasonal, self._states)
-        learners += [each for each in some if each is not None]
-        parts = chain.from_iterable(learner.stateful_parts() for learner in learners)
+        parts = chain.from_iterable(learner.stateful_parts() for learner in self._learners)
         return [self, *self._features.stateful_parts(), *parts]
 
     def advance(self, columns: Array) -> Predictions:
@@ -194,30 +181,19 @@ class Predictors:
             ahead = np.lib.stride_tricks.sliding_window_view(series[1:], self._horizon)
             return np.where(np.isnan(series[:n, None]), nan, ahead - before[:n])
 
-        def on_curve(learner: Learner, inputs: Array, before: Array) -> Array:
-            """The changes by a model of how the series differs from `before`, on the curve."""
+        changes = targets(rows.seen, rows.seen[:, None])
+        predicted = list(np.moveaxis(new.rules, 2, 0))
+        for learner, (_, name, _, base) in zip(self._learners, self._models, strict=True):
+            inputs = getattr(rows, name)
+            if base is None:
+                predicted.append(learner.learn_and_predict(inputs[:n], changes, inputs[-n:]))
+                continue
+            before = getattr(rows, base)
             differences = learner.learn_and_predict(
                 inputs[:n], targets(rows.curved, before), inputs[-n:]
             )
             values = self._features.from_curve(before[-n:] + differences)
-            return values - new.now[:, None]
-
-        changes = targets(rows.seen, rows.seen[:, None])
-        predicted = [
-            *np.moveaxis(new.rules, 2, 0),
-            self._linear.learn_and_predict(rows.relative[:n], changes, new.relative),
-        ]
-        if self._bent is not None:
-            now = np.repeat(rows.bent[:, :1], self._horizon, axis=1)
-            predicted.append(on_curve(self._bent, rows.bent, now))
-        if self._seasonal is not None:
-            predicted.append(on_curve(self._seasonal, rows.seasonal, rows.last_season))
-        predicted.append(on_curve(self._errors, rows.errors, rows.smoothed))
-        for network in self._networks:
-            predicted.append(network.learn_and_predict(rows.centred[:n], changes, new.centred))
-        predicted.append(self._raw.learn_and_predict(rows.raw[:n], changes, new.raw))
-        if self._states is not None:
-            predicted.append(self._states.learn_and_predict(rows.states[:n], changes, new.states))
+            predicted.append(values - new.now[:, None])
         # Where one cannot predict yet, nothing changes.
         return np.stack(
             [np.where(np.isnan(each), predicted[0], each) for each in predicted], axis=1
