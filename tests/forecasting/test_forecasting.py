@@ -70,7 +70,7 @@ def test_agrees_with_a_plain_loop(horizon, case):
 def one_by_one(y, inputs, horizon):
     model = Forecaster(horizon=horizon, hidden=30)
     parts = [model.update(y[k : k + 1], inputs[k : k + 1]) for k in range(len(y))]
-    return Forecast.joined([*parts, model.future()])
+    return Forecast.concatenated([*parts, model.future()])
 
 
 def in_one(y, inputs, horizon):
@@ -144,7 +144,7 @@ def test_how_the_series_is_cut_changes_nothing(horizon, ends):
     for part, other in zip(np.split(y, ends), np.split(inputs, ends), strict=True):
         parts.append(model.update(part, other))
         assert len(model.future()) == horizon or model.n_samples_seen_ < 9 + horizon
-    cut = Forecast.joined([*parts, model.future()])
+    cut = Forecast.concatenated([*parts, model.future()])
     assert model.n_samples_seen_ == 90
     for name in RESULT_COLUMNS:
         np.testing.assert_allclose(

@@ -74,7 +74,7 @@ def test_the_last_season_repeated():
     y = np.tile([5.0, 6, 7, 7, 8, 2, 1], 20) + 0.1 * np.random.default_rng(0).normal(size=140)
     for horizon in (1, 9):
         model = Forecaster(horizon=horizon, hidden=20)
-        found = Forecast.joined([model.update(y), model.future()])
+        found = Forecast.concatenated([model.update(y), model.future()])
         assert model.season_ == 7
         for row in range(40, len(found)):
             i, step = found.index[row], found.step[row]
@@ -136,7 +136,7 @@ def test_a_transformer_is_fitted_to_the_first_rows(horizon):
     model, parts = Forecaster(**settings), []
     for piece in np.split(y, [1, 50, 51, 105, 107, 108, 109, 110, 150]):
         parts.append(model.update(piece))
-    cut = Forecast.joined([*parts, model.future()])
+    cut = Forecast.concatenated([*parts, model.future()])
     for name in RESULT_COLUMNS:
         np.testing.assert_allclose(getattr(cut, name), getattr(whole, name), rtol=0, atol=1e-8)
 

@@ -210,7 +210,7 @@ def _forecast(model: Any, series: Series, column: str, advance: Any) -> Result:
         series.future_labels(len(future)),
     )
     rows = zip(future.step.tolist(), times, *columns, strict=True)
-    whole = Forecast.joined([*parts, future])
+    whole = Forecast.concatenated([*parts, future])
     name = {"name": list(series.name)} if series.name else {}
     more = {"season": model.season_, "by_step": model.errors_by_step()}
     more["future"] = [dict(zip(names, row, strict=True)) for row in rows]

@@ -77,4 +77,4 @@ def forecast(
             piece = columns[start : start + _CHUNK]
             parts.append(model.update(piece[:, 0], None if inputs is None else piece[:, 1:]))
             advance(len(piece))
-    return Forecast.joined([*parts, model.future()])
+    return Forecast.concatenated([*parts, model.future()])

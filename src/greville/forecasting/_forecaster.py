@@ -179,7 +179,7 @@ class Forecaster:
                 self._first_samples = columns[:0]  # in which seasons are looked for
                 self._predictors = self._start(range(self.lags))
             pieces = np.split(columns, self._cuts(len(columns)))
-            return Forecast.joined([self._advance(piece) for piece in pieces])
+            return Forecast.concatenated([self._advance(piece) for piece in pieces])
 
     def future(self) -> Forecast:
         """Predict the next samples, 1, 2, ... `horizon` steps after the last one.
@@ -253,7 +253,7 @@ class Forecaster:
     def _advance(self, columns: Array) -> Forecast:
         n, predictors = len(columns), self._predictors
         assert predictors is not None
-        made = Predictions.joined([self._record, predictors.advance(columns)])
+        made = Predictions.concatenated([self._record, predictors.advance(columns)])
         self._record = made.from_time(n)
         start, self.n_samples_seen_ = self.n_samples_seen_, self.n_samples_seen_ + n
         self._errors = self._errors.then(start, columns[:, 0], made)
@@ -301,6 +301,6 @@ class Forecaster:
             again = self._predictors.advance(self._first_samples)
             latest = again.from_time(self.n_samples_seen_ - 1)
             earlier = Predictions(*(part[:-1] for part in self._record))
-            self._record = Predictions.joined([earlier, latest])
+            self._record = Predictions.concatenated([earlier, latest])
         if self.n_samples_seen_ == LOOKS[-1]:
             self._first_samples = self._first_samples[:0]

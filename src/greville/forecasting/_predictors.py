@@ -52,7 +52,7 @@ class Predictions(NamedTuple):
         return Predictions(*(part[k:] for part in self))
 
     @classmethod
-    def joined(cls, parts: Sequence[Predictions]) -> Predictions:
+    def concatenated(cls, parts: Sequence[Predictions]) -> Predictions:
         """The predictions of several parts, one after the other."""
         return cls(*map(np.concatenate, zip(*parts, strict=True)))
 
@@ -140,7 +140,7 @@ class Predictors:
         In the place of a missing sample stands what was predicted for it.
         """
         nothing = Predictions.nothing(self._horizon).from_time(self._horizon)
-        return Predictions.joined([nothing, *map(self._advance, _cut_at_gaps(columns))])
+        return Predictions.concatenated([nothing, *map(self._advance, _cut_at_gaps(columns))])
 
     def _advance(self, columns: Array) -> Predictions:
         """Return new predictions after samples without gaps, or after one missing sample."""

@@ -101,7 +101,7 @@ class Forecast:
         return replace(self, **columns)
 
     @classmethod
-    def joined(cls, parts: Sequence[Forecast]) -> Forecast:
+    def concatenated(cls, parts: Sequence[Forecast]) -> Forecast:
         """Pieces of one forecast, one after the other."""
         columns: dict[str, Any] = {
             name: np.concatenate([getattr(part, name) for part in parts]) for name in RESULT_COLUMNS

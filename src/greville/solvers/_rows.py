@@ -76,7 +76,7 @@ class Rows:
         return cls(H.shape[0], lambda i, j: (H[i:j, :], Y[i:j, :]), weight, check)
 
     @classmethod
-    def joined(cls, b: Backend, parts: list[Rows]) -> Rows:
+    def concatenated(cls, b: Backend, parts: list[Rows]) -> Rows:
         """The rows of several parts, one after the other."""
         if len(parts) == 1:
             return parts[0]

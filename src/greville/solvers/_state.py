@@ -173,7 +173,7 @@ class State(Value):
     @derived
     def _flushed(self) -> Self:
         b, n = self.shape.backend, self.n_pending
-        rows = Rows.joined(b, [Rows.of(*chunk) for chunk in self.pending])
+        rows = Rows.concatenated(b, [Rows.of(*chunk) for chunk in self.pending])
         return self.counted(self.n_seen - n).learn_now(rows)
 
     @property
