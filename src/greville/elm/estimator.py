@@ -333,7 +333,9 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
     ) -> tuple[Fitted, Any]:
         """Return the model after more rows, and what `_learn` returns."""
         fitted = fitted.spanning(examples.X)
-        calibrates = fitted.calibrates_within(fitted.n_seen, examples.n)
+        calibrates = fitted.calibration is not None and fitted.calibrates_within(
+            fitted.n_seen, examples.n
+        )
         if not (predict or self.verbose or calibrates or fitted.warmup):
             return fitted._replace(solver=fitted.solver.learn(fitted.rows(examples))), None
         unknown = self._unknown(examples.y, fitted.targets, **options)
