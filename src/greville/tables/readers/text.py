@@ -129,12 +129,12 @@ def _likely(name: str, content: Content, line: int) -> list[str]:
         sample += b"\n".join(each for each in block.split(b"\n") if not each.isascii())
         if len(sample) > _LOOKED_AT:
             break
-    words = _SIGN.sub(b"", bytes(sample[:_LOOKED_AT]))
-    matches = from_bytes(words, cp_isolation=_TRIED, enable_fallback=False)
+    letters = _SIGN.sub(b"", bytes(sample[:_LOOKED_AT]))
+    matches = from_bytes(letters, cp_isolation=_TRIED, enable_fallback=False)
     least = min((match.chaos for match in matches), default=0.0)
     best = [match for match in matches if match.chaos <= least + 0.02]
     names = [each for match in best for each in match.could_be_from_charset]
-    few = sum(byte > 127 for byte in words) < _FEW
+    few = sum(byte > 127 for byte in letters) < _FEW
     # Most such files are of Windows in Western Europe, where others are no better.
     return [*(["cp1252"] if few or "cp1252" in names else []), *names, "latin_1"]
 
