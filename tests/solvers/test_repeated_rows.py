@@ -61,6 +61,17 @@ def test_copies_of_few_rows(units, n, copies):
         assert model.epsilon_ > 1e-2
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("n, units", [(400, 600), (300, 2000)])
+def test_copies_of_some_hundred_rows(rng, n, units, dtype):
+    """Fewer than units, so that copies would be taken for rows without noise."""
+    H = rng.normal(size=(n, units)).astype(dtype)
+    y = H[:, 0] + rng.normal(size=n).astype(dtype)
+    once = Opium("auto", intercept=True).fit(H, y)
+    twice = Opium("auto", intercept=True).fit(np.repeat(H, 2, axis=0), np.repeat(y, 2))
+    assert twice.epsilon_ > 0.5 * once.epsilon_
+
+
 @pytest.mark.parametrize("intercept", [False, True])
 def test_copies_and_weights_choose_the_same(intercept):
     rng = np.random.default_rng(3)

@@ -9,13 +9,14 @@ the loss |Y - HW|² + ε²|W|² at its minimum and the determinant of H'H + ε²
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from .. import linalg
+from .. import backend, linalg
 from ..backend import Array, Backend, eps
+from ..backend.scipy import root_of_largest
 from ..fields import array, finite, require, stored
 
 # Values of ε that are tried in every factor of ten. A grid, so that rounding does not move the
@@ -36,6 +37,12 @@ _DECADES = 2.0
 
 # The smallest number that has all its digits.
 _TINY = float(np.finfo(float).tiny)
+
+# Singular values up to so many times eps, for each unit, of the largest are rounding.
+_REACHED = 50.0
+
+# Copies are looked for among fewer rows than so many for each unit: more must contradict each other.
+_COPIES = 2
 
 # Statistics of squares of targets up to so many times eps² of what they are next to are rounding.
 _ROUNDING = 1e4
@@ -97,12 +104,14 @@ class Statistics:
     count : how many rows count, less one if there is an intercept
     length : mean square length of a row
     of_means : what the means of the targets would add to |Y|²; zero without an intercept
+    copies : whether copies of rows may count more than once
     """
 
     b: Backend
     count: float
     length: float
     of_means: Array
+    copies: bool = False
 
     @property
     def log_typical(self) -> float:
@@ -112,6 +121,14 @@ class Statistics:
     def varying(self, squares: Array, eps: float) -> Array:
         """Mark the outputs that vary between rows by more than rounding."""
         return squares > _ROUNDING * eps**2 * (squares + self.of_means)
+
+    def of_rank(self, rank: int, left: Array, squares: Array, digits: float) -> Statistics:
+        """Count at most `rank` rows, if these leave nothing of the squares of targets but rounding.
+
+        Each other row repeats what they say, target and all: a confirmation that there is no noise.
+        """
+        explained = bool((left <= _ROUNDING * digits * (squares + self.of_means)).all())
+        return replace(self, count=min(self.count, float(rank))) if explained else self
 
     def evidence(self, k: Any, loss: Array, log_determinant: Any, n_units: int) -> Any:
         """The evidence at one place of the grid, or at several at once.
@@ -157,7 +174,8 @@ def choose_epsilon(
         tried = _whole_curve(statistics, sums, n_rows, lowest)
         best = _top(tried)
     else:
-        search = _Search(statistics, sums if by_gram else _gram_of(b, sums))
+        gram = sums if by_gram else _gram_of(b, sums)
+        search = _Search(_of_rank(statistics, gram), gram)
         tried = search.run(lowest)
         best = _top(tried)
         if search.best_root and search.best_root[0] == best:
@@ -181,6 +199,19 @@ def _gram_of(b: Backend, sums: Any) -> GramSums:
     return GramSums(G, C, sums.loss + b.column_squares(sums.Z), sums.prior)
 
 
+def _of_rank(statistics: Statistics, gram: GramSums) -> Statistics:
+    """Count copies once, by a Cholesky factor that ends where nothing is left but rounding."""
+    b, n_units = statistics.b, gram.G.shape[0]
+    if not statistics.copies or statistics.count >= _COPIES * n_units:
+        return statistics
+    G, C, digit = b.to_numpy(gram.G), b.to_numpy(gram.C), eps(b.dtype_of(gram.G))
+    tol = max(n_units * digit * float(G.diagonal().max()), 10 * gram.prior**2)
+    places, R = root_of_largest(G, tol)
+    host = backend.get("scipy")
+    explained = host.column_squares(host.solve(R, C[places], transposed=True))
+    return statistics.of_rank(len(places), gram.squares - explained, gram.squares, digit)
+
+
 def _whole_curve(statistics: Statistics, sums: Any, n_rows: int, lowest: int) -> dict[int, float]:
     """The evidence at all places from `lowest` on, or the last 20 decades of them.
 
@@ -195,6 +226,12 @@ def _whole_curve(statistics: Statistics, sums: Any, n_rows: int, lowest: int) ->
     s[:n_rows], z[:n_rows] = b.to_numpy(values) ** 2, b.to_numpy(b.matmul(U.T, Z)) ** 2
     loss = sums.loss + b.column_squares(sums.Z[n_rows:, :])
     squares, digit = loss + z.sum(axis=0), eps(b.dtype_of(sums.Z))
+    if statistics.copies and statistics.count < _COPIES * n_units:
+        size = float(np.sqrt(s.max(initial=0.0)))
+        reached = np.sqrt(s) > max(_REACHED * n_units * digit * size, 10 * sums.prior)
+        digits = max(digit**2, (sums.prior / size) ** 2) if size > 0 else 0.0
+        left = loss + z[~reached].sum(axis=0)
+        statistics = statistics.of_rank(int(reached.sum()), left, squares, digits)
     varying = statistics.varying(squares, digit)
     highest = STEPS * (0.5 * np.log10(100 * max(float(s.sum()), _TINY)))
     highest = max(highest, STEPS * (statistics.log_typical / 2 + 1))

@@ -51,13 +51,14 @@ def statistics_of(sums: Sums, squares: float | None = None) -> Statistics:
     length = max(squares, 0.0) / weight if weight > 0 else 0.0
     if count > 0:
         count += min(_PER_COPY * float(np.log(max(weight / count, 1.0))), _MOST_OF_COPIES)
+    copies = sums.tally.different is None
     if mean is None:
-        return Statistics(b, count, length, np.zeros(sums.Z.shape[1]))
+        return Statistics(b, count, length, np.zeros(sums.Z.shape[1]), copies)
     rounding = (_STUCK * eps(sums.dtype)) ** 2 * float(b.column_squares(mean.row[None, :]).sum())
     if squares <= rounding * weight:
         length = 0.0
     of_means = mean.count * b.to_numpy(mean.target) ** 2
-    return Statistics(b, max(count - 1, 0.0), length, of_means)
+    return Statistics(b, max(count - 1, 0.0), length, of_means, copies)
 
 
 def path_of(sums: Sums, most_units: float, least: float = 0.0) -> tuple[Path | None, Sums | None]:
