@@ -62,7 +62,7 @@ def test_copies_of_few_rows(units, n, copies):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("n, units", [(400, 600), (300, 2000)])
+@pytest.mark.parametrize(("n", "units"), [(400, 600), (300, 2000)])
 def test_copies_of_some_hundred_rows(rng, n, units, dtype):
     """Fewer than units, so that copies would be taken for rows without noise."""
     H = rng.normal(size=(n, units)).astype(dtype)
