@@ -41,7 +41,7 @@ _TINY = float(np.finfo(float).tiny)
 # Singular values up to so many times eps, for each unit, of the largest are rounding.
 _REACHED = 50.0
 
-# Copies are looked for among fewer rows than so many for each unit: more must contradict each other.
+# Copies are looked for among fewer rows than so many for each unit: more contradict each other.
 _COPIES = 2
 
 # Statistics of squares of targets up to so many times eps² of what they are next to are rounding.
