@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ..elm import ELMClassifier, ELMRegressor
 from ..fields import count, flag, instance_of, nothing, require
-from ._first import FirstRows
+from ._first_rows import FirstRows
 from ._settings import FIRST_ROWS, Settings
 from ._values import LARGEST
 from .batch import Batch

@@ -145,17 +145,17 @@ class Following(NamedTuple):
     since: Any
 
     def after(
-        self, parts: Sequence[Answers], joined: Sequence[bool], *, mixes: bool = True
+        self, parts: Sequence[Answers], with_previous: Sequence[bool], *, mixes: bool = True
     ) -> Following:
         """Follow rows that a model has answered and learned; mix the follower into the answers.
 
-        Rows that have no prediction, and those that are wrong, keep what they have. Where a row is
-        `joined`, its target came together with that of the row before it, and it is predicted by
-        what was known before both.
+        Rows that have no prediction, and those that are wrong, keep what they have. `with_previous`
+        says of each row whether its target came together with that of the row before it: it is then
+        predicted by what was known before both.
         """
         (now, since), start = self, 0
         for part in parts:
-            flags = joined[start : start + len(part.prediction)]
+            flags = with_previous[start : start + len(part.prediction)]
             start += len(flags)
             if part.target is None:
                 continue

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._first import FirstRows
+from ._first_rows import FirstRows
 from ._sample import HELD_OUT, Sample, uniform
 from .batch import Batch, RowErrors, TableError
 from .model import TableModel

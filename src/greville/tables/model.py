@@ -18,7 +18,7 @@ from ..fields import compact, stored
 from ..insight import Effect, Importance, Why
 from ..persistence import check_fits
 from ._fields import FIELDS, check_fields, from_fields, try_out
-from ._first import EncodedRows, FirstRows, first_columns, naming_rows
+from ._first_rows import EncodedRows, FirstRows, first_columns, naming_rows
 from ._rows import RowEncoder, batch_of_rows, batches_of_rows, checked_row, runs_of_one_kind
 from ._sample import sampled
 from ._settings import FIRST_ROWS, NAMING_COLUMNS, ROWS_OF_UNITS, ModelParameters, Settings

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..representation import memory_of
-from ._first import FirstRows, first_columns
+from ._first_rows import FirstRows, first_columns
 from ._sample import sampled
 from ._settings import FIRST_ROWS, Settings
 from ._values import UnknownType, Values

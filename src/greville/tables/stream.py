@@ -47,7 +47,7 @@ _INFINITE = re.compile(r"\s*[+-]?inf(inity)?\s*", re.IGNORECASE)
         "lines": count,
         "position": nothing | text,
         "rows": each(text),
-        "joined": each(flag),
+        "with_previous": each(flag),
         "waiting": array(1, "u"),
         "forgotten": count,
         "blocks": flag,
@@ -115,7 +115,7 @@ class Stream:
         self.lines = 0  # that were answered
         self.position: str | None = None  # of the next line, as what reads them has written it
         self.rows: list[Row] = []  # of the block that is not whole
-        self.joined: list[bool] = []  # of each, whether its target came with the one before
+        self.with_previous: list[bool] = []  # whether a target came with the one before
         self.waiting: dict[Any, tuple[Row, Any]] = {}  # rows without a target, and predictions
         self.forgotten = 0
         self.unlearned = UnlearnedValues()  # values that were new when a row with them was answered
@@ -225,7 +225,7 @@ class Stream:
         """Another stream that goes on from here, to the bit."""
         other = copy(self)
         other.model, other._live = self.model.twin(), None
-        other.rows, other.joined = list(self.rows), list(self.joined)
+        other.rows, other.with_previous = list(self.rows), list(self.with_previous)
         other._last_rows = list(self._last_rows)
         other.monitor = None if self.monitor is None else self.monitor.copy()
         other.waiting, other.unlearned = dict(self.waiting), UnlearnedValues()
@@ -263,7 +263,7 @@ class Stream:
         compact(model)
         self.model = model
         self.follower = self.follower and Follower(trained=True)  # it knows those of removed rows
-        self.rows, self.joined, self._live = [], [], None
+        self.rows, self.with_previous, self._live = [], [], None
         self._live_following = self._following
         self._last_rows, self._before_block, self._before_alarm = [], None, None
         return removed
@@ -339,8 +339,8 @@ class Stream:
             some, run = run, []
             begin = number - len(some)
             if run_kind == "learn":
-                joined = [together and k > first_line for k in range(begin, number)]
-                yield from self._learn(some, begin, row_errors, joined, **options)
+                with_previous = [together and k > first_line for k in range(begin, number)]
+                yield from self._learn(some, begin, row_errors, with_previous, **options)
             else:
                 yield from self._predict(some, begin, row_errors, **options)
 
@@ -363,16 +363,16 @@ class Stream:
                     yield [{"line": number, "error": reason}]
         yield from finish(first_line + len(rows))
 
-    def relearn(self, rows: Sequence[Row], joined: Sequence[bool]) -> list[Answer]:
+    def relearn(self, rows: Sequence[Row], with_previous: Sequence[bool]) -> list[Answer]:
         """Learn rows with targets that this stream, or one like it, has accepted before.
 
         Parameters
         ----------
         rows : sequence of dict
-        joined : sequence of bool
+        with_previous : sequence of bool
             Of each, whether its target came together with that of the row before it.
         """
-        parts = self._learn(list(rows), self.lines + 1, RowErrors(skip=True), joined)
+        parts = self._learn(list(rows), self.lines + 1, RowErrors(skip=True), with_previous)
         return [answer for part in parts for answer in part]
 
     def _kind(self, row: Row | str | None) -> tuple[str, str]:
@@ -424,7 +424,7 @@ class Stream:
         rows: list[Row],
         first_line: int,
         row_errors: RowErrors,
-        joined: Sequence[bool],
+        with_previous: Sequence[bool],
         **options: bool,
     ) -> Iterator[list[Answer]]:
         """Answer rows that have a target, and learn them."""
@@ -432,15 +432,21 @@ class Stream:
             n = self._block_length - len(self.rows)
             if len(rows) <= FEW_ROWS:
                 n = 1  # alone they are learned without a table
-            yield from self._learn_part(rows[:n], first_line, row_errors, joined[:n], **options)
-            first_line, rows, joined = first_line + len(rows[:n]), rows[n:], joined[n:]
+            yield from self._learn_part(
+                rows[:n], first_line, row_errors, with_previous[:n], **options
+            )
+            first_line, rows, with_previous = (
+                first_line + len(rows[:n]),
+                rows[n:],
+                with_previous[n:],
+            )
 
     def _learn_part(
         self,
         rows: list[Row],
         first_line: int,
         row_errors: RowErrors,
-        joined: Sequence[bool],
+        with_previous: Sequence[bool],
         **options: bool,
     ) -> Iterator[list[Answer]]:
         """Learn and answer rows that fit into the block.
@@ -450,7 +456,7 @@ class Stream:
         """
         counted = row_errors.copy()
         try:
-            parts = self._record(rows, first_line, counted, joined, **options)
+            parts = self._record(rows, first_line, counted, with_previous, **options)
         except TableError as error:
             if len(rows) > 1:
                 half = len(rows) // 2
@@ -459,7 +465,7 @@ class Stream:
                     (slice(half, None), first_line + half),
                 ):
                     yield from self._learn_part(
-                        rows[some], begin, row_errors, joined[some], **options
+                        rows[some], begin, row_errors, with_previous[some], **options
                     )
                 return
             if not row_errors.skip:
@@ -489,13 +495,13 @@ class Stream:
         rows: list[Row],
         first_line: int,
         row_errors: RowErrors,
-        joined: Sequence[bool],
+        with_previous: Sequence[bool],
         **options: bool,
     ) -> list[Answers]:
         """Learn rows that fit into the block, all or none; return the earlier predictions."""
         numbers, n = range(first_line, first_line + len(rows)), len(self.rows) + len(rows)
         if self.blocks and len(rows) == self._block_length:
-            return self._record_block(rows, joined, numbers, row_errors, **options)
+            return self._record_block(rows, with_previous, numbers, row_errors, **options)
         live, parts = self.live, None
         if len(rows) == 1 and not options.get("std"):
             # What completes a block is learned with it.
@@ -505,14 +511,14 @@ class Stream:
         if parts is None:
             options = {**options, "proba": self._needs_proba(live, options)}
             parts = live.record(self._batches(rows, numbers), row_errors, **options)
-        self._live_following = self._followed(live, self._live_following, parts, joined)
+        self._live_following = self._followed(live, self._live_following, parts, with_previous)
         if not self.blocks:
             self.follower = self._live_following and self._live_following.now
             self._last_rows = [*self._last_rows, *rows][-_MOST_RECENT:]
             return parts
-        self.rows, self.joined = [*self.rows, *rows], [*self.joined, *joined]
+        self.rows, self.with_previous = [*self.rows, *rows], [*self.with_previous, *with_previous]
         if n == self._block_length:
-            self._record_block(self.rows, self.joined, (), RowErrors(skip=True))
+            self._record_block(self.rows, self.with_previous, (), RowErrors(skip=True))
         return parts
 
     @property
@@ -526,7 +532,7 @@ class Stream:
     def _record_block(
         self,
         rows: list[Row],
-        joined: Sequence[bool],
+        with_previous: Sequence[bool],
         numbers: Sequence[int],
         row_errors: RowErrors,
         **options: bool,
@@ -537,11 +543,11 @@ class Stream:
         parts = self.model.record(self._batches(rows, numbers), row_errors, **options)
         self._last_rows, self._before_block = rows, before
         following = self._followed(
-            self.model, self._following, parts, joined, mixes=len(numbers) > 0
+            self.model, self._following, parts, with_previous, mixes=len(numbers) > 0
         )
         self.follower = following and following.now
         compact(self.model)
-        self.rows, self.joined, self._live = [], [], None
+        self.rows, self.with_previous, self._live = [], [], None
         return parts
 
     def _with_rows(self) -> tuple[TableModel, Following | None]:
@@ -550,7 +556,7 @@ class Stream:
         if self.rows:
             proba = self._needs_proba(model, {})
             parts = model.record(self._batches(self.rows), RowErrors(skip=True), proba=proba)
-        return model, self._followed(model, self._following, parts, self.joined, mixes=False)
+        return model, self._followed(model, self._following, parts, self.with_previous, mixes=False)
 
     @property
     def _following(self) -> Following | None:
@@ -562,7 +568,7 @@ class Stream:
         model: TableModel,
         following: Following | None,
         parts: list[Answers],
-        joined: Sequence[bool],
+        with_previous: Sequence[bool],
         *,
         mixes: bool = True,
     ) -> Following | None:
@@ -572,7 +578,7 @@ class Stream:
         if not fits(following.now, model):  # the first rows say now what targets are
             new = Follower() if model.task == REGRESSION else LabelFollower()
             following = Following(new, new)
-        return following.after(parts, joined, mixes=mixes)
+        return following.after(parts, with_previous, mixes=mixes)
 
     def _batches(self, rows: Sequence[Row], numbers: Sequence[int] = ()) -> list[Batch]:
         """Rows as batches, so that each row is read as it would be alone."""
@@ -652,7 +658,7 @@ class Stream:
         """Rows as JSON, of which those that wait are many."""
         waiting = [[key, row, predicted] for key, (row, predicted) in self.waiting.items()]
         names = (
-            "model", "id", "monitor", "follower", "lines", "position", "joined", "forgotten",
+            "model", "id", "monitor", "follower", "lines", "position", "with_previous", "forgotten",
             "blocks",
         )  # fmt: skip
         return {
@@ -668,7 +674,9 @@ class Stream:
             list(map(_from_json, fields["rows"])),
             _from_json(fields["waiting"].tobytes()),
         )
-        require(len(rows) == len(fields["joined"]) < ROWS_PER_BLOCK, "its block has other rows")
+        require(
+            len(rows) == len(fields["with_previous"]) < ROWS_PER_BLOCK, "its block has other rows"
+        )
         fits = isinstance(waiting, list) and len(waiting) <= _MOST_WITHOUT_TARGET
         fits = fits and all(isinstance(entry, list) and len(entry) == 3 for entry in waiting)
         fits = fits and all(isinstance(row, dict) for row in [*rows, *(r for _, r, _ in waiting)])
