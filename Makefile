@@ -28,9 +28,9 @@ demo: $(VENV)/demo
 	$(BIN)/greville train examples/houses.csv --target price -o greville-demo/houses.greville
 	$(BIN)/greville score greville-demo/houses.greville examples/more-houses.csv
 	$(BIN)/greville explain greville-demo/houses.greville examples/more-houses.csv -o greville-demo/houses.html
-	$(BIN)/greville compare examples/houses.csv --target price
+	$(BIN)/greville compare examples/houses.csv --target price --plot greville-demo/compare.png
 	$(BIN)/greville paper sine ecg --quick --quiet --out greville-demo/paper
-	@echo "A page about the model: greville-demo/houses.html. The paper's figures: greville-demo/paper/report.html"
+	@echo "A page about the model: greville-demo/houses.html. Models compared: compare.png. The paper's figures: greville-demo/paper/report.html"
 	@echo "The command for your own data: $(BIN)/greville --help"
 
 # One process per core, and one BLAS thread in each: more would wait for each other.

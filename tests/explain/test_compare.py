@@ -79,8 +79,10 @@ def test_tables_that_cannot_be_compared(rng):
 def test_the_command(here, rng):
     lines = [f"{a:.3f},{a * a + b:.3f}" for a, b in rng.normal(size=(80, 2))]
     (here / "t.csv").write_text("\n".join(["x,y", *lines]))
-    out, _ = run("compare", "t.csv", "--target", "y", "--folds", 2)
+    out, err = run("compare", "t.csv", "--target", "y", "--folds", 2, "--plot", "c.png")
     assert "greville, 200 units" in out
+    assert "The picture is in c.png" in err
+    assert (here / "c.png").stat().st_size > 5000
     out, _ = run("compare", "t.csv", "--target", "y", "--folds", 2, "--rows", 60, "--json")
     assert json.loads(out)["rows"] == 60
     assert "--target is missing" in refused("compare", "t.csv")

@@ -46,8 +46,7 @@ class Page(HTMLParser):
 def test_a_page_after_training(task, here, rng):
     table(here / "t.csv", rng)
     other = "kind" if task == "y" else "y"
-    run("train", "t.csv", "--target", task, "--ignore", other, "-o", "m.greville")
-    run("explain", "m.greville", "t.csv", "-o", "page.html", "--learned")
+    run("train", "t.csv", "--target", task, "--ignore", other, "--report", "page.html")
     page = Page(here / "page.html")
     assert not page.fetched
     assert "script" not in page.tags
@@ -59,13 +58,19 @@ def test_a_page_after_training(task, here, rng):
     assert len(ids) == len(set(ids))
 
 
-def test_a_page_of_rows_that_are_new(here, rng):
+def test_a_page_of_rows_that_were_held_out_or_are_new(here, rng):
     table(here / "t.csv", rng)
-    run("train", "t.csv", "--target", "y", "--ignore", "kind", "-o", "m.greville")
+    options = ("--target", "y", "--ignore", "kind", "--test", "0.3", "-o", "m.greville")
+    run("train", "t.csv", *options, "--report", "page.html")
+    held_out = re.search(r"<p>(\d+) rows, taken as new", Page(here / "page.html").text)
+    assert 60 < int(held_out[1]) < 180
     out, err = run("explain", "m.greville", "t.csv", "-o", "new.html")
     assert "The page is in new.html" in err
     assert "x $a^b$" in out
     assert "taken as new" in (here / "new.html").read_text()
+    run("train", "t.csv", "--target", "y", "--ignore", "kind", "-o", "m.greville")
+    run("explain", "m.greville", "t.csv", "-o", "new.html", "--learned")
+    assert "as if it had not been learned" in (here / "new.html").read_text()
 
 
 def test_solvers_without_sums_have_a_page(here, rng):
@@ -85,6 +90,9 @@ def test_the_command_without_rows(here, rng):
     run("train", "t.csv", "--target", "y", "-o", "light.greville", "--solver", "light")
     assert "name files of rows" in refused("explain", "light.greville")
     assert "does not exist" in refused("explain", "m.greville", "t.csv", "-o", "no/p.html")
+    assert "a pipe cannot be read twice" in refused(
+        *("train", "-", "--target", "y", "--report", "p.html"), stdin="x,y\n1,2\n"
+    )
     assert not (here / "p.html").exists()
 
 

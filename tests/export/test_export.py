@@ -319,8 +319,8 @@ def test_the_command(here):
     (here / "t.csv").write_text(f"x,kind,y\n{lines}\n")
     run("train", "t.csv", "--target", "y", "-o", "m.greville", "--solver", "light")
     assert "bytes" in run("export", "m.greville", "-o", "m.js")[1]
-    run("export", "m.greville", "-o", "m.h", "--name", "price", "--learn")
-    assert "void price_learn(" in (here / "m.h").read_text()
+    run("export", "m.greville", "-o", "m.txt", "--format", "c", "--name", "price", "--learn")
+    assert "void price_learn(" in (here / "m.txt").read_text()
     assert "end its name in" in refused("export", "m.greville", "-o", "m.txt")
     assert "only a C file" in refused("export", "m.greville", "-o", "m.js", "--learn")
     assert "no such file" in refused("export", "none.greville", "-o", "m.js")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from ._command import command
-from ._files import InputTable, check_writable, load_table_model
+from ._files import InputTable, check_picture, check_writable, load_table_model, save_picture
 from ._options import ColumnOptions, ReadingOptions, Task
 from ._terminal import (
     UserError,
@@ -79,6 +79,7 @@ def compare(
     columns: ColumnOptions,
     folds: Annotated[int, {"min": 2, "max": 20}] = 5,
     rows: Annotated[int, {"min": 20}] = 10_000,
+    plot: Path | None = None,
     reading: ReadingOptions,
     as_json: bool = False,
     quiet: bool = False,
@@ -92,25 +93,34 @@ def compare(
 
         greville compare houses.csv --target price
 
+        greville compare houses.csv --target price --plot compare.png
+
     Parameters
     ----------
     folds : N
         How many parts rows are cut into.
     rows : N
         A sample of so many rows is used, if there are more.
+    plot : PATH
+        Draw score against time (.png, .svg or .pdf).
     """
-    from ..explain import compare_models
+    from ..explain import compare_models, draw_comparison
 
     if target is None:
         raise UserError("--target is missing: name the column to predict.")
+    check_picture(plot)
     settings: dict[str, Any] = {"folds": folds, "most_rows": rows, **columns.settings(task)}
     table = InputTable.find(data, reading, hints=columns.hints())
     with table.batches("reading", quiet) as batches:
         comparison = compare_models(batches, target, **settings)
+    if plot is not None:
+        save_picture(draw_comparison(comparison), plot)
     if as_json:
         show_json(comparison.as_dict())
     elif not quiet:
         _show_comparison(comparison, target)
+        if plot is not None:
+            say(f"The picture is in {plot}.")
 
 
 def _show_comparison(comparison: Any, target: str) -> None:
@@ -124,7 +134,7 @@ def _show_comparison(comparison: Any, target: str) -> None:
 
 
 # Rows of the data that are looked at: a sample, if there are more.
-_ROWS = 2000
+PAGE_ROWS = 2000
 
 _KINDS = {
     "change": "change of the prediction",
@@ -164,7 +174,6 @@ def explain(
     learned
         The model has learned these rows: leave each out to predict it.
     """
-    from ..persistence import whole_file
     from ..tables import sampled
 
     check_writable(output)
@@ -175,7 +184,7 @@ def explain(
     if data:
         table = InputTable.find(data, reading, hints=table_model.settings, output=output)
         with table.batches("reading", quiet) as batches:
-            rows = sampled(batches, _ROWS)[0]
+            rows = sampled(batches, PAGE_ROWS)[0]
     try:
         importance = table_model.importance(rows).as_dict()
     except ValueError as error:
@@ -184,11 +193,7 @@ def explain(
         what = "what it keeps does not say which columns matter; name files of rows with DATA"
         raise UserError(f"{model}: {what}.") from error
     if output is not None:
-        from ..explain import explain_page
-
-        page = explain_page(table_model, rows, learned=learned, source=model.name)
-        with whole_file(output) as new:
-            Path(new).write_text(page, encoding="utf-8")
+        write_page(table_model, rows, output, learned=learned, source=model.name)
     if as_json:
         show_json({"model": str(model), "importance": importance})
     elif not quiet:
@@ -198,3 +203,13 @@ def explain(
         show_table(headers, shown, f"what predicts {table_model.target}")
         if output is not None:
             say(f"The page is in {output}.")
+
+
+def write_page(model: Any, rows: Any, path: Path, *, learned: bool, source: str) -> None:
+    """Write a page about a model from a sample of rows."""
+    from ..explain import explain_page
+    from ..persistence import whole_file
+
+    page = explain_page(model, rows, learned=learned, source=source)
+    with whole_file(path) as new:
+        Path(new).write_text(page, encoding="utf-8")

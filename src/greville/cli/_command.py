@@ -22,6 +22,7 @@ _FLAGS = {
     "as_name": ("--as",),
     "column": ("--column", "-c"),
     "output": ("--output", "-o"),
+    "page": ("--report",),
     "quiet": ("--quiet", "-q"),
     "target": ("--target", "-t"),
 }

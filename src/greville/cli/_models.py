@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +172,14 @@ def unlearn(
         say(f"Removed {counted(removed, 'row')}; {output} now knows {loaded.n_rows:,}.")
 
 
+class ExportFormat(StrEnum):
+    """Formats in which a model can be exported."""
+
+    onnx = "onnx"
+    c = "c"
+    js = "js"
+
+
 # What a model is exported as, by the ending of the file's name.
 _EXPORTED = {".onnx": "onnx", ".c": "c", ".h": "c", ".js": "js", ".mjs": "js"}
 
@@ -180,6 +189,7 @@ def export(
     model: Path,
     *,
     output: Path,
+    format: ExportFormat | None = None,
     learn: bool = False,
     name: str = "model",
     as_json: bool = False,
@@ -187,8 +197,7 @@ def export(
 ) -> None:
     """Write a model as ONNX, C or JavaScript.
 
-    Which of them, the ending of the output's name says. What is written predicts as the model does,
-    and needs nothing of greville.
+    What is written predicts as the model does, and needs nothing of greville.
 
     Examples:
 
@@ -200,6 +209,8 @@ def export(
 
     Parameters
     ----------
+    format
+        Default: by the ending of the output's name.
     learn
         C that also learns; for the solvers light, and opium with --epsilon.
     name : NAME
@@ -209,11 +220,11 @@ def export(
     from ..persistence import load
 
     check_writable(output)
-    kind = _EXPORTED.get(output.suffix.lower())
+    kind = format or _EXPORTED.get(output.suffix.lower())
     if kind is None:
-        raise UserError(f"{output}: end its name in {', '.join(_EXPORTED)}.")
+        raise UserError(f"{output}: end its name in {', '.join(_EXPORTED)}, or pass --format.")
     if learn and kind != "c":
-        raise UserError("--learn: only a C file can learn; end its name in .c.")
+        raise UserError("--learn: only a C file can learn; end its name in .c, or pass --format c.")
     learned: Any = load(model)
     with fixable(f"{model}: "):
         if kind == "c":

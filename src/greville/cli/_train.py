@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from ._analysis import PAGE_ROWS, write_page
 from ._cluster import ClusterOptions, learn_on_cluster
 from ._command import command
 from ._files import InputTable, check_writable, read_table_model
@@ -35,6 +36,7 @@ def train(
     checkpoint: Path | None = None,
     every: Count = 1_000_000,
     test: float = 0.0,
+    page: Path | None = None,
     reading: ReadingOptions,
     on: ClusterOptions,
     as_json: bool = False,
@@ -76,12 +78,14 @@ def train(
         The least number of rows between two checkpoints.
     test : SHARE
         The share of rows to hold out and score at the end, such as 0.2.
+    page : PATH
+        Write a page of HTML about the model here.
     """
     from ..persistence import locked
     from ..tables import Holdout, TableModel, TrainingScore
 
     output = output or resume or Path("model.greville")
-    check_writable(output, checkpoint)
+    check_writable(output, checkpoint, page)
     if checkpoint is not None and os.path.realpath(checkpoint) == os.path.realpath(output):
         raise UserError(
             "--checkpoint and --output: name two files; the checkpoint is deleted at the end."
@@ -100,7 +104,7 @@ def train(
             raise UserError("--target is missing: name the column to predict.")
         before = _columns_of(model)
         table = InputTable.find(data, reading, model.target, hints=model.settings, output=output)
-        asked = "test" if test else on.option
+        asked = "test" if test else "report" if page is not None else on.option
         if asked is not None and not table.can_be_read_again:
             raise UserError(f"--{asked}: a pipe cannot be read twice; write it to a file first.")
         run = Training(
@@ -113,6 +117,7 @@ def train(
         if not run.restored(options):
             return
         scores = learn_on_cluster(run, on, quiet) if on.option else run.learn(every, quiet)
+        _write_page(run, page)
     if as_json:
         show_json(_summary(run, scores))
     if not quiet:
@@ -124,6 +129,18 @@ def train(
         else:
             say(_scores_as_text(scores, run.model.target))
         say(f"The model is in {output}. See how good it is: greville score {output} OTHER_DATA")
+
+
+def _write_page(run: Training, page: Path | None) -> None:
+    """Write a page about the model from held-out rows; without any, from learned rows."""
+    from ..tables import sampled
+
+    if page is None:
+        return
+    held_out = bool(run.holdout.share)
+    with run.table.batches("reading", True, run.model.needed) as batches:
+        rows = sampled(run.holdout.held_out(batches) if held_out else batches, PAGE_ROWS)[0]
+    write_page(run.model, rows, page, learned=not held_out, source=run.output.name)
 
 
 def _columns_of(model: Any) -> dict[str, Any]:

@@ -231,3 +231,31 @@ def _others(task: str) -> dict[str, Callable[[], Any]]:
         "boosting": lambda: ensemble.HistGradientBoostingClassifier(random_state=0),
         BASELINES[task]: dummy.DummyClassifier,
     }
+
+
+def draw_comparison(comparison: Comparison) -> Any:
+    """Score against the seconds of learning; a matplotlib figure."""
+    from matplotlib.figure import Figure
+
+    from ..insight.pictures import BLUE, GREY, ORANGE
+
+    figure = Figure(figsize=(7, 4.4), layout="constrained")
+    ax = figure.subplots()
+    baseline = BASELINES[comparison.task]
+    shown = {name: each for name, each in comparison.models.items() if name != baseline}
+    for (name, each), mark in zip(shown.items(), "os^DvP", strict=False):
+        colour = BLUE if name.startswith("greville") else ORANGE
+        spread = np.std(each.scores)
+        ax.errorbar(each.time, each.score, spread, color=colour, capsize=2, lw=1, alpha=0.6)
+        ax.plot(each.time, each.score, mark, color=colour, ms=8, label=name)
+    worst, best = (f(each.score for each in shown.values()) for f in (min, max))
+    if comparison.models[baseline].score > worst - 2 * (best - worst):
+        ax.axhline(comparison.models[baseline].score, color=GREY, lw=1, label=baseline)
+    ax.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    ax.set_xscale("log")
+    ax.set(
+        xlabel="seconds of learning, on one thread", ylabel=f"{comparison.score}, mean of the folds"
+    )
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    return figure
