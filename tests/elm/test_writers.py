@@ -112,11 +112,11 @@ def test_a_signal_handler_may_use_a_model_while_one_learns(rng, either_way, same
     X, y = rows(rng, None, 3000)
     busy = ELMRegressor(60, random_state=0).fit(X[:1100], y[:1100])
     asked = busy if same else ELMRegressor(8, random_state=0).fit(X[:100], y[:100])
-    calls = []
+    calls, ended = [], []
 
     def ask(*_):
         calls.append((asked.predict(X[:1]), asked.predict_one(X[0]), asked.solver_.n_features_in_))
-        if len(calls) < 200:
+        if len(calls) < 200 and not ended:
             signal.setitimer(signal.ITIMER_REAL, 0.002)
 
     before = signal.signal(signal.SIGALRM, ask)
@@ -126,6 +126,7 @@ def test_a_signal_handler_may_use_a_model_while_one_learns(rng, either_way, same
             busy.learn_one(X[i], y[i])
         busy.partial_fit(X[2000:], y[2000:])
     finally:
+        ended.append(True)  # a handler that is about to run sets the timer no more
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert calls
