@@ -771,9 +771,10 @@ class TableModel:
 
     def _answer_usual(self, x: NDArray[Any], *, proba: bool) -> Answers:
         """Answer a row of usual values; one that is predicted and then learned is answered once."""
-        if self._answered[0] is not x or self._answered[1:3] != (self.n_rows, proba):
-            self._answered = x, self.n_rows, proba, *self._predicted_one(x, proba)
-        prediction, found = self._answered[3:]
+        last = self._answered  # read once: other threads predict meanwhile
+        if last[0] is not x or last[1:3] != (self.n_rows, proba):
+            last = self._answered = x, self.n_rows, proba, *self._predicted_one(x, proba)
+        prediction, found = last[3:]
         if found is None:
             return Answers(prediction.copy(), {})
         return Answers(prediction.copy(), {}, proba=found.copy(), classes=self._known_labels()[1])
